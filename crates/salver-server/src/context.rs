@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
+use http::HeaderMap;
 use salver_admin::metrics::Metrics;
 use salver_assets::{Content, Engine, LogLimit, ResponsePlan};
 use salver_http1::Limits;
@@ -195,6 +196,8 @@ pub(crate) struct WorkerContext {
     /// The generation of this loop by which new connections are served.
     current: Rc<CurrentGeneration>,
     pub(crate) scratch: RefCell<WorkerBuffers>,
+    /// The map of the last answer's fields, empty: its memory is for those of the next request that a handler takes.
+    pub(crate) spare_fields: Cell<HeaderMap>,
     pub(crate) turns: Rc<Turns>,
     /// The access log and the metrics, if there are any.
     pub(crate) log: Option<Rc<LoopLog>>,
@@ -382,6 +385,7 @@ impl WorkerContext {
                 rendered_responses: RenderedResponses::new(),
                 http2: salver_http2::Scratch::default(),
             }),
+            spare_fields: Cell::default(),
         })
     }
 }

@@ -30,7 +30,8 @@ use crate::dispatch::pending_request::{
     too_many_pending, unreadable,
 };
 use crate::handler::{
-    Answer, ContentWatch, Handler, HandlerCall, Handlers, RequestBody, answer, for_two,
+    Answer, ContentWatch, Handler, HandlerCall, Handlers, RequestBody, WholeAnswer, for_next,
+    whole_or_planned,
 };
 use crate::passwords::Verdict;
 use crate::pending_limit::with_timeout;
@@ -51,8 +52,21 @@ pub(crate) fn error_plan(status: u16, text: &str, method: Option<Method>) -> Res
 pub(crate) enum Dispatched {
     /// The plan of the answer.
     Ready(ResponsePlan),
+    /// The answer of a handler, of which no plan has been made.
+    Whole(WholeAnswer),
     /// The plan waits for a load or a handler.
     Pending(PendingPlan),
+}
+
+impl Dispatched {
+    /// The plan, or what waits for it.
+    pub(crate) fn planned(self) -> Result<ResponsePlan, PendingPlan> {
+        match self {
+            Dispatched::Ready(plan) => Ok(plan),
+            Dispatched::Whole(whole) => Ok(whole.into_plan()),
+            Dispatched::Pending(plan) => Err(plan),
+        }
+    }
 }
 
 /// An answer that waits for a load or a handler.
@@ -143,9 +157,9 @@ fn to_release(
         path: Cow::Borrowed(path),
         ..request.clone()
     };
-    match ask(&release.site, &within) {
-        Dispatched::Ready(plan) => Dispatched::Ready(release_addresses::within(prefix, plan)),
-        Dispatched::Pending(plan) => {
+    match ask(&release.site, &within).planned() {
+        Ok(plan) => Dispatched::Ready(release_addresses::within(prefix, plan)),
+        Err(plan) => {
             let prefix = prefix.to_vec();
             Dispatched::Pending(Box::pin(async move {
                 let mut answer = plan.await;
@@ -219,18 +233,13 @@ impl Asked<'_, '_> {
         let known = self.handlers.zip(path);
         self.time = known.and_then(|(handlers, path)| handlers.time_limit(path));
         if let Some(guard) = known.and_then(|(handlers, path)| handlers.guard(path)) {
-            let Some(http_request) = to_http_request(path) else {
+            let mut http_request = to_http_request(path);
+            let Some(known) = &http_request else {
                 return self.marked(unreadable());
             };
-            let (first, next) = match handlers.have_fallback() {
-                // Nobody else may be asked: nothing is copied.
-                false => (http_request, None),
-                true => {
-                    let (first, next) = for_two(http_request);
-                    (first, Some(next))
-                }
-            };
-            return match self.call(guard, first) {
+            // Where nobody else may be asked nothing is copied.
+            let next = handlers.have_fallback().then(|| for_next(known));
+            return match self.call(guard, &mut http_request) {
                 Ok(answered) => answered,
                 Err(call) => {
                     let work = self.to_pending(self.details(to_details));
@@ -361,10 +370,11 @@ impl Asked<'_, '_> {
         match handlers.and_then(|handlers| handlers.fallback(is_get_or_head, &plan)) {
             None => Dispatched::Ready(plan),
             Some(handler) => {
-                let Some(http_request) = http_request() else {
+                let mut http_request = http_request();
+                if http_request.is_none() {
                     return self.marked(unreadable());
-                };
-                match self.call(handler, http_request) {
+                }
+                match self.call(handler, &mut http_request) {
                     Ok(answered) => answered,
                     Err(call) => {
                         let work = self.to_pending(self.details(to_details));
@@ -380,7 +390,7 @@ impl Asked<'_, '_> {
     fn call(
         &mut self,
         handler: &Handler,
-        request: http::Request<RequestBody>,
+        request: &mut HandlerRequest,
     ) -> Result<Dispatched, HandlerCall> {
         let mut call = HandlerCall::new(handler, request);
         let Some(context) = &mut self.context else {
@@ -389,8 +399,13 @@ impl Asked<'_, '_> {
         let Some(response) = call.response_at_once(context) else {
             return Err(call);
         };
-        let mut answer = match answer(response, self.request.method, context) {
-            Ok(answer) => answer,
+        let mut answer = match whole_or_planned(response, self.request.method, context) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(mut whole)) => {
+                whole.driver_fields = self.site.fields;
+                whole.driver_site = self.site.label;
+                return Ok(Dispatched::Whole(whole));
+            }
             Err(how) => return Ok(self.marked(handler_failed(self.shared, &how))),
         };
         self.site.mark(&mut answer.plan);

@@ -17,11 +17,13 @@ mod peer;
 mod receive_pace;
 mod reply;
 mod request_body;
+mod sent_fields;
 #[cfg(feature = "tower")]
 mod service;
 mod streamed_content;
 mod upgrade;
 mod upgrade_kind;
+mod whole_answer;
 
 use std::future::Future;
 use std::io;
@@ -33,7 +35,7 @@ use bytes::Bytes;
 use http::Request;
 use salver_assets::{RequestPath, ResponsePlan};
 
-pub(crate) use answer::{Answer, answer, with_fields};
+pub(crate) use answer::{Answer, answer, whole_or_planned, with_fields};
 pub use body::Body;
 pub(crate) use call::HandlerCall;
 pub(crate) use content_channel::ContentWatch;
@@ -48,6 +50,7 @@ pub(crate) use service::of_service;
 pub(crate) use streamed_content::{NextPiece, StreamedContent, TrailerLines, is_of_handler};
 pub use upgrade::{Upgrade, UpgradedStream};
 pub(crate) use upgrade_kind::UpgradeKind;
+pub(crate) use whole_answer::{Digits, WholeAnswer};
 
 /// A handler without its type. Its future stays on the loop that began it.
 pub(crate) type Handler = Arc<dyn Fn(Request<RequestBody>) -> ReplyFuture + Send + Sync>;
@@ -226,13 +229,16 @@ where
     })
 }
 
-/// The same request for two handlers, one after the other: the second one gets the content that the first one leaves.
-pub(crate) fn for_two(
-    request: Request<RequestBody>,
-) -> (Request<RequestBody>, Request<RequestBody>) {
-    let (head, content) = request.into_parts();
-    let next = Request::from_parts(head.clone(), content.for_next());
-    (Request::from_parts(head, content), next)
+/// The same request for another handler, which is asked after the one that has this: it gets the content that that
+/// leaves.
+pub(crate) fn for_next(request: &Request<RequestBody>) -> Request<RequestBody> {
+    let mut next = Request::new(request.body().for_next());
+    next.method_mut().clone_from(request.method());
+    next.uri_mut().clone_from(request.uri());
+    *next.version_mut() = request.version();
+    next.headers_mut().clone_from(request.headers());
+    next.extensions_mut().clone_from(request.extensions());
+    next
 }
 
 /// The status and the text of the answer where the content of a request could not be had.

@@ -63,11 +63,17 @@ impl ListenerFields {
     /// The fields of an answer.
     #[inline]
     pub(crate) fn of(self: &Rc<Self>, plan: &ResponsePlan) -> &Rc<Self> {
-        let site = usize::from(plan.driver_fields).checked_sub(1);
-        let own = site.and_then(|site| self.by_site.get(site)).unwrap_or(self);
+        let own = self.of_site(plan.driver_fields);
         let state = plan.cache_state;
         let state = state.and_then(|state| own.by_cache_state.get(state as usize));
         state.unwrap_or(own)
+    }
+
+    /// The fields of an answer that no cache had, by its [number](ResponsePlan::driver_fields).
+    #[inline]
+    pub(crate) fn of_site(self: &Rc<Self>, number: u16) -> &Rc<Self> {
+        let site = usize::from(number).checked_sub(1);
+        site.and_then(|site| self.by_site.get(site)).unwrap_or(self)
     }
 
     /// The fields as a part of a field block of HTTP/2.

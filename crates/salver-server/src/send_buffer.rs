@@ -134,6 +134,12 @@ impl SendBuffer {
         }
     }
 
+    /// The bytes to send, if all have been copied.
+    pub(crate) fn only_slice(&self) -> Option<&[u8]> {
+        let unsent = self.buffer.get(self.sent..)?;
+        self.shared.is_empty().then_some(unsent)
+    }
+
     /// Fills `slices` with the next bytes to send; returns the number of slices used.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
         let mut used = 0;

@@ -95,16 +95,16 @@ impl PendingRequest {
     pub(super) async fn or_ask_handler(
         self,
         plan: ResponsePlan,
-        http_request: HandlerRequest,
+        mut http_request: HandlerRequest,
     ) -> Answer {
         let handlers = &self.shared.common.handlers;
         let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
             return plan.into();
         };
-        let Some(http_request) = http_request else {
+        if http_request.is_none() {
             return unreadable().for_method(self.request.method).into();
-        };
-        let call = HandlerCall::new(handler, http_request);
+        }
+        let call = HandlerCall::new(handler, &mut http_request);
         let answered = self.answer_of(call).await;
         answered.unwrap_or_else(|| plan.into())
     }

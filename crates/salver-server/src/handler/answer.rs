@@ -5,13 +5,15 @@ use std::task::Context;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, UPGRADE};
-use http::{HeaderMap, HeaderName, Response, response};
-use salver_assets::{Method, OwnField, ResponsePlan};
+use http::{HeaderMap, Response, response};
+use salver_assets::{Method, ResponsePlan};
 use salver_semantics::message;
 
 use super::body::{Body, BodyKind, StreamedBody};
+use super::sent_fields::fields;
 use super::streamed_content::StreamedContent;
 use super::upgrade_kind::UpgradeKind;
+use super::whole_answer::WholeAnswer;
 
 /// The longest streamed content that is sent as whole content if it is here at once, in bytes: head and content leave
 /// together then.
@@ -36,7 +38,7 @@ impl From<ResponsePlan> for Answer {
     }
 }
 
-/// The answer of a handler's response to a request with this method. Streamed content is polled once.
+/// The answer of a handler's response to a request with this method, planned: see [`whole_or_planned`].
 ///
 /// # Errors
 /// The response is none that can be sent, for this reason.
@@ -45,21 +47,34 @@ pub(crate) fn answer(
     method: Method,
     context: &mut Context<'_>,
 ) -> Result<Answer, String> {
+    let answer = whole_or_planned(response, method, context)?;
+    Ok(answer.unwrap_or_else(|whole| whole.into_plan().into()))
+}
+
+/// The answer of a handler's response to a request with this method, or else the response itself, if its content is
+/// whole. Streamed content is polled once.
+///
+/// # Errors
+/// The response is none that can be sent, for this reason.
+pub(crate) fn whole_or_planned(
+    response: Response<Body>,
+    method: Method,
+    context: &mut Context<'_>,
+) -> Result<Result<Answer, WholeAnswer>, String> {
     let (head, body) = response.into_parts();
     let kind = match body.into_kind() {
-        BodyKind::Upgraded(kind, body) => return upgraded(&head, kind, body),
+        BodyKind::Upgraded(kind, body) => return upgraded(&head, kind, body).map(Ok),
         kind => kind,
     };
     if head.status.is_informational() {
         return Err("a handler answered 1xx, which is no answer".to_owned());
     }
     let status = head.status.as_u16();
-    let whole = |content: Bytes| {
-        let fields = fields(&head.headers, &["content-length", "trailer"]);
-        ResponsePlan::own(status, fields, content).for_method(method)
-    };
     let body = match kind {
-        BodyKind::Whole(bytes) => return Ok(whole(bytes).into()),
+        BodyKind::Whole(bytes) => {
+            let whole = WholeAnswer::new(head.status, head.headers, bytes, method);
+            return Ok(Err(whole));
+        }
         BodyKind::Streamed(body) | BodyKind::Upgraded(_, body) => body,
     };
     let hint = catch_unwind(AssertUnwindSafe(|| body.length().exact()));
@@ -77,19 +92,19 @@ pub(crate) fn answer(
     };
     let mut content = StreamedContent::new(body, length);
     if method == Method::Head || matches!(status, 204 | 304) {
-        return Ok(plan().into());
+        return Ok(Ok(plan().into()));
     }
     if said.zip(exact).is_some_and(|(said, exact)| said != exact) {
         return Err("a handler's answer has another Content-Length than its content".to_owned());
     }
     let here = content.take_whole(context, AT_ONCE);
     Ok(match here.map_err(|error| error.to_string())? {
-        Some(bytes) => whole(bytes).into(),
-        None => Answer {
+        Some(bytes) => Err(WholeAnswer::new(head.status, head.headers, bytes, method)),
+        None => Ok(Answer {
             plan: plan(),
             streamed: Some(Box::new(content)),
             upgrade: None,
-        },
+        }),
     })
 }
 
@@ -120,10 +135,12 @@ fn upgraded(
 
 /// The length that a response announces.
 fn announced_length(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
-    let mut values = headers.get_all(CONTENT_LENGTH).iter();
+    // Of as few fields as answers have, to go through them costs less than a hash.
+    let mut fields = headers.iter();
+    let mut values = std::iter::from_fn(|| fields.find(|(name, _)| **name == CONTENT_LENGTH));
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => match message::content_length(value.as_bytes()) {
+        (Some((_, value)), None) => match message::content_length(value.as_bytes()) {
             Some(length) => Ok(Some(length)),
             None => Err("a handler's answer has a Content-Length that is no length"),
         },
@@ -148,26 +165,4 @@ pub(crate) fn with_fields(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan 
         });
     }
     plan.with_fields(more)
-}
-
-/// The fields of `headers` that are sent, without `but`.
-fn fields(headers: &HeaderMap, but: &[&str]) -> Vec<OwnField> {
-    let said = |name: &HeaderName| {
-        let name = name.as_str();
-        name != "date" && !belongs_to_connection(name) && !but.contains(&name)
-    };
-    let all = headers.iter().filter(|(name, _)| said(name));
-    all.map(|(name, value)| {
-        let value = Bytes::copy_from_slice(value.as_bytes());
-        (name.as_str().into(), value)
-    })
-    .collect()
-}
-
-/// True for the fields of one connection, not of a message (RFC 9110 section 7.6.1).
-pub(super) fn belongs_to_connection(name: &str) -> bool {
-    matches!(
-        name,
-        "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
-    )
 }

@@ -23,12 +23,12 @@ pub(crate) struct HandlerCall {
 }
 
 impl HandlerCall {
-    /// Calls a handler.
-    pub(crate) fn new(handler: &Handler, request: Request<RequestBody>) -> Self {
-        let watch = request.body().watch();
-        let replying = catch_unwind(AssertUnwindSafe(|| handler(request)));
+    /// Calls a handler with this request. That is large: it is taken from where it lies, not moved on its way.
+    pub(crate) fn new(handler: &Handler, request: &mut Option<Request<RequestBody>>) -> Self {
+        let watch = request.as_ref().and_then(|request| request.body().watch());
+        let replying = catch_unwind(AssertUnwindSafe(|| request.take().map(&**handler)));
         HandlerCall {
-            replying: replying.ok(),
+            replying: replying.ok().flatten(),
             reply: None,
             watch,
         }

@@ -3,56 +3,60 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{COOKIE, HOST};
+use http::header::{COOKIE, EXPECT, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use salver_assets::{RequestPath, encode_path};
 
-use super::answer::belongs_to_connection;
 use super::peer::Peer;
 use super::request_body::RequestBody;
+use super::sent_fields::belongs_to_connection;
 
 /// The request of all field lines of its head, those of pseudo-fields included, whose names begin with a colon.
-/// `path` is that of `asked`, if it has one. `None` if the types of the `http` crate cannot express it.
+/// `path` is that of `asked`, if it has one. Its fields are put into `spare`, which is empty and may have memory. `None`
+/// if the types of the `http` crate cannot express it.
 pub(crate) fn to_http_request<'a>(
     version: Version,
     asked: &salver_assets::Request<'_>,
     path: Option<&RequestPath<'_>>,
-    lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    content: Option<RequestBody>,
+    mut lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    (content, spare): (Option<RequestBody>, HeaderMap),
     peer: Option<Peer>,
 ) -> Option<Request<RequestBody>> {
     let mut request = Request::new(content.unwrap_or_default());
     *request.version_mut() = version;
-    let path = without_dot_segments(&asked.path, path);
-    let target = match &asked.query {
-        Some(query) => [&*path, b"?", query].concat(),
-        None => path.into_owned(),
-    };
-    *request.uri_mut() = to_uri(target)?;
-    let mut authority = None;
-    for (name, value) in lines {
+    *request.uri_mut() = to_uri(&without_dot_segments(&asked.path, path), &asked.query)?;
+    let mut method = Method::GET;
+    let mut fields = spare;
+    // What is done about these fields below is noted here: a look into the map is a hash.
+    let (mut authority, mut host, mut cookies) = (None, None, 0);
+    lines.try_for_each(|(name, value)| {
         match name {
-            b":method" => *request.method_mut() = Method::from_bytes(value).ok()?,
+            b":method" => method = Method::from_bytes(value).ok()?,
             b":authority" => authority = Some(value),
             [b':', ..] => {}
             name => {
                 let name = HeaderName::from_bytes(name).ok()?;
                 // The server has handled these fields already.
-                if !belongs_to_connection(name.as_str()) && name != http::header::EXPECT {
-                    let value = HeaderValue::from_bytes(value).ok()?;
-                    request.headers_mut().append(name, value);
+                if !belongs_to_connection(name.as_str()) && name != EXPECT {
+                    if name == HOST {
+                        host = host.or(Some(value));
+                    }
+                    cookies += usize::from(name == COOKIE);
+                    fields.append(name, HeaderValue::from_bytes(value).ok()?);
                 }
             }
         }
-    }
+        Some(())
+    })?;
     // RFC 9112 section 3.2.2 and RFC 9113 section 8.3.1: it replaces Host.
-    if let Some(authority) = authority
-        && request.headers().get(HOST).map(HeaderValue::as_bytes) != Some(authority)
-    {
-        let authority = HeaderValue::from_bytes(authority).ok()?;
-        request.headers_mut().insert(HOST, authority);
+    if let Some(authority) = authority.filter(|authority| host != Some(authority)) {
+        fields.insert(HOST, HeaderValue::from_bytes(authority).ok()?);
     }
-    join_cookies(request.headers_mut());
+    if cookies > 1 {
+        join_cookies(&mut fields);
+    }
+    *request.method_mut() = method;
+    *request.headers_mut() = fields;
     if let Some(peer) = peer {
         request.extensions_mut().insert(peer);
     }
@@ -65,6 +69,8 @@ fn without_dot_segments<'a>(raw: &'a [u8], path: Option<&RequestPath<'_>>) -> Co
     // Leaving out a segment leaves out its slash; the dot of `/a/.` alone hides nothing.
     let slashes = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
     match path {
+        // Most paths are what was received.
+        Some(path) if path.as_bytes() == raw => raw.into(),
         Some(path) if slashes(path.as_bytes()) != slashes(raw) => {
             let mut encoded = String::with_capacity(raw.len());
             encode_path(path.as_bytes(), &mut encoded);
@@ -89,8 +95,15 @@ fn join_cookies(fields: &mut HeaderMap) {
     }
 }
 
-/// The target as a URI. Bytes that are not allowed there are replaced by their escapes, which mean the same.
-fn to_uri(target: Vec<u8>) -> Option<Uri> {
+/// Path and query as a URI. Bytes that are not allowed there are replaced by their escapes, which mean the same.
+fn to_uri(path: &[u8], query: &Option<Cow<'_, [u8]>>) -> Option<Uri> {
+    let target = || match query {
+        Some(query) => [path, b"?", query].concat(),
+        None => path.to_vec(),
+    };
+    if let Ok(uri) = Uri::from_maybe_shared(Bytes::from(target())) {
+        return Some(uri);
+    }
     let is_odd = |byte: &u8| {
         let odd = matches!(
             byte,
@@ -98,12 +111,7 @@ fn to_uri(target: Vec<u8>) -> Option<Uri> {
         );
         odd || !byte.is_ascii_graphic()
     };
-    // Of most targets no copy is needed.
-    let odd = target.iter().any(is_odd).then(|| target.clone());
-    if let Ok(uri) = Uri::from_maybe_shared(Bytes::from(target)) {
-        return Some(uri);
-    }
-    let target = odd?;
+    let target = target();
     let mut escaped = String::with_capacity(target.len() + 32);
     for byte in target {
         match is_odd(&byte) {

@@ -249,7 +249,8 @@ fn any_target_is_given() {
         let lines = [(&b":method"[..], &b"X-OWN"[..]), (b":authority", b"a")];
         let path = RequestPath::parse(&asked.path).ok();
         let (version, lines) = (http::Version::HTTP_2, lines.into_iter());
-        let given = to_http_request(version, &asked, path.as_ref(), lines, None, None).unwrap();
+        let empty = (None, http::HeaderMap::new());
+        let given = to_http_request(version, &asked, path.as_ref(), lines, empty, None).unwrap();
         assert_eq!(given.uri(), expected);
         assert_eq!(
             (given.method().as_str(), &given.headers()["host"]),

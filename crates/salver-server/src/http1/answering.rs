@@ -11,14 +11,14 @@ use salver_http1::{BodyLength, Persistence, RequestHead, request_method};
 use super::content::{MOST_DRAINED, RequestContent, UnfinishedRequest};
 use super::slow::{AnswerTerms, SlowResponse};
 use super::translate::{
-    engine_request, log_record, offered_protocols, push_content, push_head, request_details,
+    engine_request, log_record, push_content, push_head, push_whole, request_details,
     takes_trailers, to_http_request,
 };
 use super::{Flow, Http1Connection};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::dispatch::{Dispatched, dispatch, error_plan};
-use crate::handler::{IncomingContent, RequestBody, Upgrade};
+use crate::handler::{IncomingContent, RequestBody, Upgrade, WholeAnswer};
 use crate::rendered_responses::RenderedResponses;
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
@@ -114,42 +114,59 @@ impl<S: ByteStream> Http1Connection<S> {
         let mut request = engine_request(head);
         let wire = &self.wire;
         let over_tls = S::TRANSPORT == Transport::PassesThrough;
-        let authority = authority.unwrap_or_default();
-        request.secure_context = wire.secure_context(authority, &request.fields);
+        let host = authority.unwrap_or_default();
+        request.secure_context = wire.secure_context(host, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (terms.version, wire.peer());
-            let mut request = to_http_request(version, raw, &request, path, content, peer)?;
-            let protocols = offered_protocols(version, raw).filter(|_| may_upgrade);
-            offered = protocols.map(|protocols| {
+            let content = (content, wire.shared.spare_fields.take());
+            let head = (raw, authority);
+            let mut protocols = None;
+            let peer = (peer, &mut protocols);
+            let mut request = to_http_request(version, head, &request, path, content, peer);
+            if let (Some(request), Some(protocols)) = (&mut request, protocols)
+                && may_upgrade
+            {
                 let account = &wire.seat.account;
                 let (content, body) = IncomingContent::new(account, None, false);
-                Upgrade::offer_switch(protocols, account, body, &mut request);
-                RequestContent::of_upgrade(content)
-            });
-            Some(request)
+                Upgrade::offer_switch(protocols, account, body, request);
+                offered = Some(RequestContent::of_upgrade(content));
+            }
+            request
         };
         let details = || request_details(raw, over_tls);
         let (responses, context) = alone.unzip();
-        let dispatched = dispatch(
+        let mut dispatched = dispatch(
             &wire.shared,
             &wire.seat,
             &request,
             http_request,
             details,
             || Destination {
-                authority,
+                authority: host,
                 server_name: wire.stream.server_name(),
             },
             (context, now),
         );
+        let persistence = match &dispatched {
+            Dispatched::Ready(_) | Dispatched::Whole(_)
+                if has_content && (expects_continue || self.leaves_much()) =>
+            {
+                Persistence::Close
+            }
+            _ => terms.persistence,
+        };
+        if let Dispatched::Whole(whole) = dispatched {
+            // Records are of plans.
+            if record.is_none() {
+                return self.push_whole(send_buffer, whole, persistence);
+            }
+            dispatched = Dispatched::Ready(whole.into_plan());
+        }
         let Dispatched::Ready(plan) = &dispatched else {
             terms.takes_trailers = wire.shared.common.has_handlers && takes_trailers(raw);
             return Some(slow(dispatched, terms, record, offered));
         };
-        if has_content && (expects_continue || self.leaves_much()) {
-            terms.persistence = Persistence::Close;
-        }
-        let persistence = terms.persistence;
+        terms.persistence = persistence;
         if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
             let fields = self.listener_fields.of(plan);
             if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
@@ -163,6 +180,26 @@ impl<S: ByteStream> Http1Connection<S> {
             return Some(slow(dispatched, terms, None, None));
         }
         push_content(send_buffer, plan);
+        (persistence == Persistence::Close).then_some(Flow::Ends)
+    }
+
+    /// Appends the whole answer of a handler; as [`answer`](Self::answer).
+    fn push_whole(
+        &self,
+        send_buffer: &mut SendBuffer,
+        answer: WholeAnswer,
+        persistence: Persistence,
+    ) -> Option<Flow> {
+        let shared = &self.wire.shared;
+        let fields = self.listener_fields.of_site(answer.driver_fields);
+        push_whole(
+            send_buffer,
+            &answer,
+            &shared.clock.date(),
+            fields,
+            persistence,
+        );
+        shared.spare_fields.set(answer.into_spare());
         (persistence == Persistence::Close).then_some(Flow::Ends)
     }
 
@@ -200,7 +237,7 @@ fn slow(
 ) -> Flow {
     Flow::Slow(Box::new(SlowResponse {
         send_buffer: SendBuffer::default(),
-        answer,
+        answer: answer.planned(),
         terms,
         record,
         content: None,

@@ -17,7 +17,7 @@ use super::translate::push_streamed_head;
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
-use crate::dispatch::{Dispatched, PendingPlan, error_plan};
+use crate::dispatch::{PendingPlan, error_plan};
 use crate::handler::{Answer, StreamedContent, UpgradeKind};
 use crate::send_buffer::SendBuffer;
 use crate::transmit::Transmission;
@@ -38,7 +38,7 @@ pub(super) struct AnswerTerms {
 pub(super) struct SlowResponse {
     /// The answers before it, and its head if the plan is ready.
     pub(super) send_buffer: SendBuffer,
-    pub(super) answer: Dispatched,
+    pub(super) answer: Result<ResponsePlan, PendingPlan>,
     pub(super) terms: AnswerTerms,
     /// The record of its request, unless it is queued for its plan.
     pub(super) record: Option<LogRecord>,
@@ -67,8 +67,8 @@ impl<S: ByteStream> Http1Connection<S> {
         shared.turns.wait(self.wire.seat.client).await;
         self.wire.limit_buffer();
         match answer {
-            Dispatched::Ready(plan) => self.send_plan(&shared, send_buffer, plan).await?,
-            Dispatched::Pending(awaited) => {
+            Ok(plan) => self.send_plan(&shared, send_buffer, plan).await?,
+            Err(awaited) => {
                 // The answers before it need not wait for this one.
                 self.transmission(&shared, send_buffer).flush().await?;
                 self.wire.log_sent();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use salver_access_log::Protocol;
 use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan, SecureContext};
 use salver_http1::{
@@ -14,7 +14,7 @@ use crate::access_log::ConnectionLog;
 use crate::access_log::asked::{Asked, RequestLine};
 use crate::access_log::record::{Begun, LogRecord};
 use crate::dispatch::scheme;
-use crate::handler::{self, Peer, RequestBody};
+use crate::handler::{self, Digits, Peer, RequestBody, WholeAnswer};
 use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::{field_lines, rendered_head};
 use crate::send_buffer::SendBuffer;
@@ -86,27 +86,33 @@ pub(super) fn request_details(raw: RawHead<'_>, over_tls: bool) -> RequestDetail
     )
 }
 
-/// The request for handlers.
+/// The request for handlers. `offered` becomes the protocols that its client offers to go on in.
 pub(super) fn to_http_request(
     version: Version,
-    raw: RawHead<'_>,
+    (raw, authority): (RawHead<'_>, Option<&[u8]>),
     asked: &Request<'_>,
     path: Option<&RequestPath<'_>>,
-    content: Option<RequestBody>,
-    peer: Option<Peer>,
+    content_and_spare: (Option<RequestBody>, HeaderMap),
+    (peer, offered): (Option<Peer>, &mut Option<HeaderValue>),
 ) -> Option<http::Request<RequestBody>> {
-    let version = match version {
+    let http_version = match version {
         Version::Http10 => http::Version::HTTP_10,
         Version::Http11 => http::Version::HTTP_11,
     };
     let method = (&b":method"[..], raw.method_token());
-    let authority = raw
-        .authority()
-        .map(|authority| (&b":authority"[..], authority));
-    let lines = std::iter::once(method)
-        .chain(authority)
-        .chain(raw.field_lines());
-    handler::to_http_request(version, asked, path, lines, content, peer)
+    let authority = authority.map(|authority| (&b":authority"[..], authority));
+    let mut has_upgrade = false;
+    // Most requests have none: they are not gone through twice.
+    let lines = raw
+        .field_lines()
+        .inspect(|(name, _)| has_upgrade |= name.eq_ignore_ascii_case(b"upgrade"));
+    let lines = std::iter::once(method).chain(authority).chain(lines);
+    let request =
+        handler::to_http_request(http_version, asked, path, lines, content_and_spare, peer);
+    if has_upgrade {
+        *offered = offered_protocols(version, raw);
+    }
+    request
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.
@@ -125,6 +131,24 @@ pub(super) fn push_head(
             write_head(buffer, plan.status, date, fields, more, persistence);
         }
     });
+}
+
+/// Appends a whole answer of a handler, head and content.
+pub(super) fn push_whole(
+    send_buffer: &mut SendBuffer,
+    answer: &WholeAnswer,
+    date: &[u8; 29],
+    listener_fields: &ListenerFields,
+    persistence: Persistence,
+) {
+    let mut digits = Digits::default();
+    let (fields, more) = (answer.fields(&mut digits), listener_fields.lines());
+    send_buffer.write(|buffer| {
+        write_head(buffer, answer.status(), date, fields, more, persistence);
+    });
+    if let Some(content) = answer.content() {
+        send_buffer.push(content);
+    }
 }
 
 /// Appends the head of an answer whose content is streamed, in chunks or not.
@@ -152,7 +176,7 @@ pub(super) fn takes_trailers(raw: RawHead<'_>) -> bool {
 
 /// The protocols that the client offers to go on in, if it does (RFC 9110 section 7.8): over HTTP/1.1, with a request that has
 /// no content.
-pub(super) fn offered_protocols(version: Version, raw: RawHead<'_>) -> Option<HeaderValue> {
+fn offered_protocols(version: Version, raw: RawHead<'_>) -> Option<HeaderValue> {
     if version == Version::Http10 {
         return None;
     }

@@ -14,7 +14,7 @@ use super::translate::{render_head, rendered_head};
 use super::{Http2Connection, PendingAnswer};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
+use crate::dispatch::{dispatch, engine_request, error_plan};
 use crate::handler::{Answer, IncomingContent, Upgrade, UpgradeKind, to_http_request};
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
@@ -52,8 +52,8 @@ impl<S: ByteStream> Http2Connection<S> {
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, wire.peer());
             let is_open = content.is_some();
-            let lines = more.lines.iter();
-            let mut request = to_http_request(version, &request, path, lines, content, peer)?;
+            let (lines, empty) = (more.lines.iter(), (content, http::HeaderMap::new()));
+            let mut request = to_http_request(version, &request, path, lines, empty, peer)?;
             if is_open && is_connect {
                 let protocol = http::HeaderValue::from_bytes(more.protocol()?).ok()?;
                 Upgrade::offer_connect(protocol, &wire.seat.account, &mut request);
@@ -73,8 +73,10 @@ impl<S: ByteStream> Http2Connection<S> {
             },
             // Content goes before: what has come with the head is there when it is first asked for.
             (is_whole.then_some(context), now),
-        ) {
-            Dispatched::Ready(plan) => {
+        )
+        .planned()
+        {
+            Ok(plan) => {
                 self.drop_content(stream);
                 let answer = match is_connect {
                     false => plan.into(),
@@ -82,7 +84,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 };
                 self.respond(stream, answer, record, send_buffer);
             }
-            Dispatched::Pending(mut plan) => {
+            Err(mut plan) => {
                 if is_connect {
                     plan = Box::pin(async move { without_tunnel(plan.await) });
                 }

@@ -215,9 +215,9 @@ impl RequestTask {
         let asked = poll_fn(|context| self.poll_request(context)).await;
         self.stall_timer.renew();
         let asked = asked?;
-        Ok(match asked {
-            Dispatched::Ready(plan) => plan.into(),
-            Dispatched::Pending(mut plan) => {
+        Ok(match asked.planned() {
+            Ok(plan) => plan.into(),
+            Err(mut plan) => {
                 let mut withdrawn = pin!(self.send.stopped());
                 let answer = poll_fn(|context| {
                     // Content goes before: what has come with the head is there when it is first asked for.
@@ -347,7 +347,7 @@ impl RequestTask {
                 &request,
                 path,
                 more.lines.iter(),
-                content,
+                (content, http::HeaderMap::new()),
                 Some(peer),
             )
         };

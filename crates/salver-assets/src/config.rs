@@ -199,6 +199,8 @@ pub struct Config {
     /// True if browsers are told to take the Content-Type of files as it is, whatever their content looks like
     /// (`X-Content-Type-Options: nosniff`). Default: yes.
     pub nosniff: bool,
+    /// True if plans say [all that is known](crate::ResponsePlan::cache_status) of how the cache had them. Default: no.
+    pub cache_status: bool,
     /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
     /// True if the log says each refusal and each failure, and not each once and few in a minute: for somebody who
@@ -248,6 +250,7 @@ impl Default for Config {
             open_files: 1024,
             cache_control: CacheControl::default(),
             nosniff: true,
+            cache_status: false,
             observer: None,
             log_each: false,
             coalesce: true,

@@ -143,6 +143,9 @@ impl Engine {
         match answer(request, representations, selected, open, now.date) {
             Decision::Respond(mut plan) => {
                 plan.cache_state = Some(CacheState::Hit);
+                if shared.config.cache_status {
+                    self.tell_all(&mut plan, (CacheState::Hit, false), entry, now);
+                }
                 Some(plan)
             }
             Decision::NeedContent(_) => None,

@@ -130,6 +130,7 @@ impl Engine {
         let progress = RequestProgress {
             key,
             loads: 0,
+            collapsed: false,
             asked: now.instant,
             known: KnownEntry::None,
         };
@@ -312,7 +313,7 @@ impl Engine {
             if progress.loads == 0 {
                 self.shared.pool.counters.hits.add(1);
             }
-            plan.cache_state = Some(self.cache_state(entry, progress));
+            self.tell_cache(plan, entry, now, progress);
         }
         let representation = match decision {
             Decision::Respond(plan) => return Step::Respond(plan),
@@ -409,7 +410,7 @@ impl Engine {
                     shared.pool.counters.coalesced.add(1);
                     return Step::Wait(Pending {
                         follower,
-                        progress,
+                        progress: progress.collapsed(),
                         mount: shared.number_in_pool(mount),
                     });
                 }

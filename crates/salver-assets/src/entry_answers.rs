@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_rules::{BasicAuth, Route};
-use salver_semantics::{CacheState, Method, RequestPath, has_known_extension};
+use salver_semantics::{CacheState, CacheStatus, Method, RequestPath, has_known_extension};
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses::{self, moved, redirect};
@@ -29,6 +29,42 @@ impl Engine {
         progress.cache_state(entry, || self.shared.is_cached(&entry.key))
     }
 
+    /// Says in a plan how the cache had the entry that it is of.
+    #[inline]
+    pub(crate) fn tell_cache(
+        &self,
+        plan: &mut ResponsePlan,
+        entry: &Arc<CacheEntry>,
+        now: Now,
+        progress: RequestProgress,
+    ) {
+        let state = self.cache_state(entry, progress);
+        plan.cache_state = Some(state);
+        if self.config().cache_status {
+            self.tell_all(plan, (state, progress.collapsed), entry, now);
+        }
+    }
+
+    /// Says all that is known of that.
+    #[inline(never)]
+    pub(crate) fn tell_all(
+        &self,
+        plan: &mut ResponsePlan,
+        (state, collapsed): (CacheState, bool),
+        entry: &CacheEntry,
+        now: Now,
+    ) {
+        let since_epoch = self.shared.since_epoch(now.instant);
+        let ttl = entry.ttl(since_epoch, self.config().revalidate);
+        plan.cache_status = Some(Box::new(CacheStatus {
+            state,
+            ttl: (state != CacheState::Bypass).then_some(ttl),
+            stored: matches!(state, CacheState::Miss | CacheState::Expired),
+            // RFC 9211 section 2.7: of a request that was forwarded.
+            collapsed: collapsed && !matches!(state, CacheState::Hit | CacheState::Stale),
+        }));
+    }
+
     /// Answers from an entry that has no content, and says how the cache had it.
     pub(crate) fn answer_without_file(
         &self,
@@ -42,7 +78,7 @@ impl Engine {
         if let Step::Respond(plan) = &mut step
             && plan.cache_state.is_none()
         {
-            plan.cache_state = Some(self.cache_state(entry, progress));
+            self.tell_cache(plan, entry, now, progress);
         }
         step
     }

@@ -33,6 +33,8 @@ pub struct LoadReady {
 pub(crate) struct RequestProgress {
     pub(crate) key: AskedKey,
     pub(crate) loads: u8,
+    /// True if it has waited for a load of another request.
+    pub(crate) collapsed: bool,
     /// The moment at which the request came.
     pub(crate) asked: Instant,
     /// What the cache had of it when the first load began.
@@ -69,6 +71,14 @@ impl RequestProgress {
     pub(crate) fn with_stale(self) -> Self {
         RequestProgress {
             known: KnownEntry::Stale,
+            ..self
+        }
+    }
+
+    /// The same after it has joined a load.
+    pub(crate) fn collapsed(self) -> Self {
+        RequestProgress {
+            collapsed: true,
             ..self
         }
     }

@@ -55,7 +55,7 @@ impl CacheState {
 }
 
 /// The member of `Cache-Status` that one cache adds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CacheStatus {
     /// How the answer was had.
     pub state: CacheState,
@@ -68,6 +68,16 @@ pub struct CacheStatus {
 }
 
 impl CacheStatus {
+    /// The member that says no more than this.
+    pub fn of_state(state: CacheState) -> Self {
+        CacheStatus {
+            state,
+            ttl: None,
+            stored: false,
+            collapsed: false,
+        }
+    }
+
     /// Appends the field value: `salver; hit; ttl=30`. `cache` names the cache: a token of RFC 9110 that begins
     /// with a letter stands as it is, everything else as a string, of which only ASCII without controls is left.
     pub fn write(&self, cache: &str, out: &mut Vec<u8>) {
@@ -108,12 +118,7 @@ mod tests {
 
     #[test]
     fn fields() {
-        let plain = CacheStatus {
-            state: CacheState::Hit,
-            ttl: None,
-            stored: false,
-            collapsed: false,
-        };
+        let plain = CacheStatus::of_state(CacheState::Hit);
         let check = |cache: &str, status: CacheStatus, expected: &str| {
             let mut out = Vec::new();
             status.write(cache, &mut out);

@@ -41,10 +41,11 @@ use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::quic_sockets::QuicSockets;
 use self::shared_connection::code;
+use crate::cache_status_fields::CacheStatusFields;
 use crate::context::{Drain, Generation, WorkerContext};
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::listener::ListenerId;
-use crate::listener_fields::{FieldsBySite, with_cache_status};
+use crate::listener_fields::FieldsBySite;
 use crate::listener_service::tls_fields;
 use crate::seats::ConnectionKind;
 
@@ -88,23 +89,22 @@ impl CurrentHttp3 {
 
 /// The fields of answers, rendered.
 struct Http3Fields {
-    plain: RenderedFields,
-    /// The same with `Cache-Status`, for each state of the cache; none if that is not sent.
-    by_cache_state: Vec<RenderedFields>,
+    plain: Rc<RenderedFields>,
+    /// The same with `Cache-Status`; `None` if that is not sent.
+    with_cache_status: Option<CacheStatusFields<RenderedFields>>,
 }
 
 impl Http3Fields {
     fn new(fields: &[Field], cache_status: bool) -> Self {
-        let render = |fields: &[Field]| {
-            RenderedFields::new(fields.iter().map(|(name, value)| (*name, &**value)))
-        };
-        let states = with_cache_status(fields).into_iter();
-        let states = states.filter(|_| cache_status);
         Http3Fields {
-            plain: render(fields),
-            by_cache_state: states.map(|all| render(&all)).collect(),
+            plain: Rc::new(render_fields(fields)),
+            with_cache_status: cache_status.then(|| CacheStatusFields::new(fields)),
         }
     }
+}
+
+fn render_fields(fields: &[Field]) -> RenderedFields {
+    RenderedFields::new(fields.iter().map(|(name, value)| (*name, &**value)))
 }
 
 impl Http3Context {
@@ -134,13 +134,13 @@ impl Http3Context {
     }
 
     /// The fields of an answer.
-    fn fields_of(&self, plan: &ResponsePlan) -> &RenderedFields {
+    fn fields_of(&self, plan: &ResponsePlan) -> Rc<RenderedFields> {
         let site = usize::from(plan.driver_fields).checked_sub(1);
         let own = site.and_then(|site| self.by_site.get(site));
         let own = own.unwrap_or(&self.listener_fields);
-        let state = plan.cache_state;
-        let state = state.and_then(|state| own.by_cache_state.get(state as usize));
-        state.unwrap_or(&own.plain)
+        let with_status = own.with_cache_status.as_ref();
+        let with_status = with_status.and_then(|fields| fields.of(plan, render_fields));
+        with_status.unwrap_or_else(|| Rc::clone(&own.plain))
     }
 }
 

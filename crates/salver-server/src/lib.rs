@@ -65,6 +65,7 @@ mod access_log;
 mod admission;
 mod builder;
 mod byte_stream;
+mod cache_status_fields;
 mod clock;
 mod context;
 mod deadlines;

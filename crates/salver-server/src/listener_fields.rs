@@ -1,10 +1,11 @@
 //! The fields that a listener adds to every answer.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use salver_assets::{Field, ResponsePlan};
-use salver_semantics::{CacheState, CacheStatus};
+
+use crate::cache_status_fields::CacheStatusFields;
 
 /// The fields of a listener, not of a file: `Strict-Transport-Security`, `Alt-Svc`. Rendered for each protocol when
 /// the server starts.
@@ -14,9 +15,8 @@ pub(crate) struct ListenerFields {
     lines: Vec<u8>,
     /// The fields as a part of a field block of HTTP/2.
     block: Box<[u8]>,
-    /// The same fields with `Cache-Status`, for each state of the cache in the order of [`CacheState::ALL`]; none if
-    /// that is not sent.
-    by_cache_state: Vec<Rc<ListenerFields>>,
+    /// The same fields with `Cache-Status`; `None` if that is not sent.
+    with_cache_status: Option<CacheStatusFields<ListenerFields>>,
     /// Those of sites that have others, by the number of a plan's [`driver_fields`](ResponsePlan::driver_fields), which
     /// is counted from 1.
     by_site: Vec<Rc<ListenerFields>>,
@@ -36,21 +36,15 @@ impl ListenerFields {
         ListenerFields {
             block: salver_http2::render_fields(block),
             lines,
-            by_cache_state: Vec::new(),
+            with_cache_status: None,
             by_site: Vec::new(),
         }
     }
 
     /// The fields of a listener, those of its sites included; with `cache_status` how the cache had the answer, too.
     pub(crate) fn of_listener(fields: &FieldsBySite, cache_status: bool) -> Rc<Self> {
-        let states = |plain: &[Field]| {
-            let with = with_cache_status(plain)
-                .into_iter()
-                .filter(|_| cache_status);
-            with.map(|all| Rc::new(ListenerFields::new(&all))).collect()
-        };
         let with_states = |plain: &Vec<Field>| ListenerFields {
-            by_cache_state: states(plain),
+            with_cache_status: cache_status.then(|| CacheStatusFields::new(plain)),
             ..ListenerFields::new(plain)
         };
         let by_site = fields.by_site.iter().map(|of| Rc::new(with_states(of)));
@@ -62,11 +56,13 @@ impl ListenerFields {
 
     /// The fields of an answer.
     #[inline]
-    pub(crate) fn of(self: &Rc<Self>, plan: &ResponsePlan) -> &Rc<Self> {
+    pub(crate) fn of(self: &Rc<Self>, plan: &ResponsePlan) -> Cow<'_, Rc<Self>> {
         let own = self.of_site(plan.driver_fields);
-        let state = plan.cache_state;
-        let state = state.and_then(|state| own.by_cache_state.get(state as usize));
-        state.unwrap_or(own)
+        let with_status = own.with_cache_status.as_ref();
+        match with_status.and_then(|fields| fields.of(plan, ListenerFields::new)) {
+            Some(fields) => Cow::Owned(fields),
+            None => Cow::Borrowed(own),
+        }
     }
 
     /// The fields of an answer that no cache had, by its [number](ResponsePlan::driver_fields).
@@ -104,26 +100,4 @@ impl FieldsBySite {
         }
         self
     }
-}
-
-/// These fields and `Cache-Status`, for each state of the cache in the order of [`CacheState::ALL`].
-pub(crate) fn with_cache_status(fields: &[Field]) -> Vec<Vec<Field>> {
-    let with = |state| {
-        let status = [("Cache-Status", cache_status(state))];
-        fields.iter().cloned().chain(status).collect()
-    };
-    CacheState::ALL.map(with).to_vec()
-}
-
-/// The value of `Cache-Status` for this state (RFC 9211 section 2).
-fn cache_status(state: CacheState) -> Bytes {
-    let mut value = Vec::new();
-    let status = CacheStatus {
-        state,
-        ttl: None,
-        stored: false,
-        collapsed: false,
-    };
-    status.write("salver", &mut value);
-    value.into()
 }

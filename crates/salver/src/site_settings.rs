@@ -487,6 +487,7 @@ fn engine(server: &Server, site: &Site) -> Result<Config, Failure> {
         revalidate: *server.revalidate,
         dotfiles: *site.dotfiles,
         log_each: *server.verbose,
+        cache_status: *server.cache_status,
         ..Config::default()
     })
 }

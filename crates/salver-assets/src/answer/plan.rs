@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use salver_semantics::{CacheState, Method};
+use salver_semantics::{CacheState, CacheStatus, Method};
 
 use crate::answer::file_content::{ContentBytes, FileContent, TransferCheck};
 use crate::answer::selected::Selected;
@@ -29,6 +29,8 @@ pub struct ResponsePlan {
     pub content: Content,
     /// How the cache had the resource; `None` if it was not asked.
     pub cache_state: Option<CacheState>,
+    /// All that is known of that; `None` unless [`Config::cache_status`](crate::Config::cache_status) asks for it.
+    pub cache_status: Option<Box<CacheStatus>>,
     failure: Option<LoadError>,
     /// The number of the fields that the driver adds, if it has several sets of them; 0 until it says otherwise.
     pub driver_fields: u16,
@@ -97,6 +99,7 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            cache_status: None,
             failure: None,
             driver_fields: 0,
             driver_site: 0,
@@ -141,6 +144,7 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            cache_status: None,
             failure: None,
             driver_fields: 0,
             driver_site: 0,
@@ -155,6 +159,7 @@ impl ResponsePlan {
             more: Box::default(),
             content: Content::Empty,
             cache_state: None,
+            cache_status: None,
             failure: None,
             driver_fields: 0,
             driver_site: 0,

@@ -65,6 +65,7 @@ fn a_load_that_ended_after_the_cache_was_asked_is_enough() {
         let progress = RequestProgress {
             key: AskedKey::Path,
             loads: 0,
+            collapsed: false,
             asked: now.instant,
             known: KnownEntry::None,
         };

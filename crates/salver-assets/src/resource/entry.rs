@@ -320,6 +320,13 @@ impl CacheEntry {
         self.age(then) > micros(most)
     }
 
+    /// The seconds for which it is still fresh, negative if it is not any longer (RFC 9211 section 2.5).
+    pub(crate) fn ttl(&self, now: Duration, revalidate: Duration) -> i64 {
+        let signed = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX);
+        let left = signed(micros(revalidate)).saturating_sub(signed(self.age(now)));
+        left.div_euclid(1_000_000)
+    }
+
     fn age(&self, now: Duration) -> u64 {
         micros(now).saturating_sub(self.checked.load(Ordering::Acquire))
     }
@@ -435,6 +442,19 @@ mod tests {
         entry.set_slow_to_check(false);
         entry.end_check();
         assert_eq!(ask(2499), Freshness::Fresh);
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_told_in_seconds() {
+        let entry = entry(1000);
+        let check = |now, revalidate, expected| {
+            let ttl = entry.ttl(Duration::from_millis(now), Duration::from_secs(revalidate));
+            assert_eq!(ttl, expected, "{now}");
+        };
+        check(1000, 10, 10);
+        check(1001, 10, 9);
+        check(11_001, 10, -1);
+        check(1000 + 86_400_000, 1, -86_399);
     }
 
     #[test]

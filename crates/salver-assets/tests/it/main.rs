@@ -18,6 +18,7 @@ mod alternatives;
 mod answers;
 mod asynchronous;
 mod cache_control;
+mod cache_status;
 mod coalescing;
 #[cfg(feature = "compress")]
 mod compress;

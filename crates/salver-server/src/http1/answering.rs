@@ -169,7 +169,7 @@ impl<S: ByteStream> Http1Connection<S> {
         terms.persistence = persistence;
         if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
             let fields = self.listener_fields.of(plan);
-            if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
+            if let Some(number) = responses.find(plan, &wire.shared.clock.date(), &fields) {
                 self.log_answer(record, plan, responses.head_length(number, plan));
                 return Some(Flow::Rendered(number));
             }
@@ -220,7 +220,7 @@ impl<S: ByteStream> Http1Connection<S> {
     ) {
         let date = &self.wire.shared.clock.date();
         let fields = self.listener_fields.of(plan);
-        push_head(send_buffer, plan, date, fields, persistence);
+        push_head(send_buffer, plan, date, &fields, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {

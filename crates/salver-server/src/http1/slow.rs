@@ -162,7 +162,7 @@ impl<S: ByteStream> Http1Connection<S> {
             &mut head,
             &plan,
             date,
-            fields,
+            &fields,
             (terms.persistence, is_chunked),
         );
         // Without the plan, so that it is not kept as long as this takes.

@@ -143,7 +143,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 &made
             }
         };
-        let more = self.listener_fields.of(&plan).block();
+        let fields = self.listener_fields.of(&plan);
+        let more = fields.block();
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = match streamed {

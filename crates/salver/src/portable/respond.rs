@@ -8,8 +8,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, Version};
 use salver_assets::rules::Scheme;
 use salver_assets::{
-    Authority, CacheState, CacheStatus, ClientKey, MISDIRECTED, Method, ResponsePlan,
-    https_location,
+    Authority, CacheStatus, ClientKey, MISDIRECTED, Method, ResponsePlan, https_location,
 };
 use salver_tower::planned_response;
 
@@ -57,13 +56,11 @@ pub(crate) async fn respond(
     if let Some(record) = &mut record {
         record.answer(&plan, site.map(|site| site.number));
     }
-    let cache_status = shared.cache_status.as_ref().zip(plan.cache_state);
+    let cache_status = shared.cache_status.then(|| cache_status(&plan)).flatten();
     let mut response = planned_response(plan).map(|body| AnswerBody::new(body, record));
     let headers = response.headers_mut();
-    if let Some((values, state)) = cache_status
-        && let Some(value) = values.get(state as usize)
-    {
-        headers.insert(CACHE_STATUS, value.clone());
+    if let Some(value) = cache_status {
+        headers.insert(CACHE_STATUS, value);
     }
     match role {
         Role::Plain => {}
@@ -150,19 +147,11 @@ fn redirect(head: &Parts, port: u16) -> ResponsePlan {
     }
 }
 
-/// The values of `Cache-Status` (RFC 9211 section 2), in the order of [`CacheState::ALL`].
-pub(crate) fn cache_status_values() -> Vec<HeaderValue> {
-    let value = |state| {
-        let status = CacheStatus {
-            state,
-            ttl: None,
-            stored: false,
-            collapsed: false,
-        };
-        let mut value = Vec::new();
-        status.write("salver", &mut value);
-        // It is made of tokens alone.
-        HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("salver"))
-    };
-    CacheState::ALL.map(value).to_vec()
+/// The value of `Cache-Status` (RFC 9211 section 2), if a cache was asked.
+fn cache_status(plan: &ResponsePlan) -> Option<HeaderValue> {
+    let state = || plan.cache_state.map(CacheStatus::of_state);
+    let status = plan.cache_status.as_deref().copied().or_else(state)?;
+    let mut value = Vec::new();
+    status.write("salver", &mut value);
+    HeaderValue::try_from(value).ok()
 }

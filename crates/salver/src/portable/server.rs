@@ -15,7 +15,6 @@ use crate::portable::connection::Connection;
 use crate::portable::listeners::Service;
 use crate::portable::passwords::Passwords;
 use crate::portable::request_log::RequestLog;
-use crate::portable::respond::cache_status_values;
 use crate::portable::seats::Seats;
 use crate::portable::shared::Shared;
 use crate::portable::sites::{Sites, hsts};
@@ -52,7 +51,7 @@ pub(crate) async fn serve(
         seats: Seats::new(limits.max_connections, limits.max_connections_per_client),
         builder: builder(&limits),
         log: log.map(Arc::new),
-        cache_status: limits.cache_status.then(cache_status_values),
+        cache_status: limits.cache_status,
         limits,
         hsts: tls.as_ref().and_then(|tls| tls.hsts).and_then(hsts),
         tls,

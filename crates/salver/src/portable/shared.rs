@@ -25,8 +25,8 @@ pub(crate) struct Shared {
     pub(crate) hsts: Option<HeaderValue>,
     /// The access log, if there is one.
     pub(crate) log: Option<Arc<RequestLog>>,
-    /// The values of `Cache-Status`, if that is sent.
-    pub(crate) cache_status: Option<Vec<HeaderValue>>,
+    /// True if `Cache-Status` is sent.
+    pub(crate) cache_status: bool,
     pub(crate) passwords: Passwords,
     /// What pages ask whether they shall load again, if they are to know.
     pub(crate) live_reload: Option<LiveReload>,

@@ -67,7 +67,7 @@ impl RequestTask {
             &mut head,
             &plan,
             &shared.context.clock.date(),
-            shared.fields_of(&plan),
+            &shared.fields_of(&plan),
         );
         // Without the plan, so that it is not kept as long as this takes.
         self.send_content(connection, head, (plan.content, streamed), file)

@@ -276,11 +276,12 @@ impl Admin {
         let said = [
             parameter(query, "path").map(Purge::Path),
             parameter(query, "prefix").map(Purge::Prefix),
+            parameter(query, "group").map(Purge::Group),
             parameter(query, "all").map(|_| Purge::All),
         ];
         let mut said = said.into_iter().flatten();
         let (Some(what), None) = (said.next(), said.next()) else {
-            let message = "Bad Request: say one of path=/…, prefix=/…/ and all";
+            let message = "Bad Request: say one of path=/…, prefix=/…/, group=… and all";
             return text(StatusCode::BAD_REQUEST, message);
         };
         match self.subject.purge(&what, site(query).as_deref()) {

@@ -49,6 +49,8 @@ pub enum Purge {
     Path(Vec<u8>),
     /// Everything beneath a path.
     Prefix(Vec<u8>),
+    /// Every answer of a group, by its field `Cache-Groups` (RFC 9875).
+    Group(Vec<u8>),
     /// Everything.
     All,
 }

@@ -157,8 +157,9 @@ impl Engine {
                 }
                 self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }
-            LoadResult::Stale(entry) => {
-                self.use_entry(request, path, &entry, None, now, progress.with_stale())
+            LoadResult::Stale { entry, opened } => {
+                let progress = progress.with_stale();
+                self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }
             LoadResult::Outdated => self.begin_again(request, path, now, progress),
         }
@@ -231,6 +232,10 @@ impl Engine {
                 let since_epoch = shared.since_epoch(now.instant);
                 let announced = match entry.freshness(since_epoch, shared.config.revalidate) {
                     Freshness::Fresh => {
+                        return self.use_entry(request, path, &entry, None, now, progress);
+                    }
+                    Freshness::Stale => {
+                        let progress = progress.with_stale();
                         return self.use_entry(request, path, &entry, None, now, progress);
                     }
                     Freshness::Revalidate => true,

@@ -60,6 +60,13 @@ pub enum Event {
         /// The number of entries that were removed.
         entries: usize,
     },
+    /// All answers of a group were invalidated by the program.
+    InvalidatedGroup {
+        /// The group, as the program gave it.
+        group: Arc<str>,
+        /// The number of entries that were removed.
+        entries: usize,
+    },
     /// The cache was cleared.
     Cleared {
         /// The number of entries that were removed.

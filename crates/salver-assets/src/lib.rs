@@ -31,6 +31,7 @@ mod entry_answers;
 mod error;
 mod events;
 #[cfg_attr(not(feature = "listing"), path = "listing/absent.rs")]
+mod invalidation;
 mod listing;
 #[cfg_attr(not(feature = "listing"), path = "listing_answers/absent.rs")]
 mod listing_answers;

@@ -10,6 +10,9 @@ use crate::resource::in_flight::LoadResult;
 use crate::resource::load::{Load, Outcome, RetryLater, RunAgain};
 use crate::source::Opened;
 
+/// The time after which a source that has told what it knew is asked what it knows by now.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_millis(25);
+
 impl Engine {
     /// Takes the outcome of a load: caches what may be cached, and wakes the requests that wait.
     pub fn finish(&self, load: Load, outcome: Outcome) {
@@ -17,16 +20,27 @@ impl Engine {
         let Outcome {
             result,
             began,
+            age,
             cause,
         } = outcome;
         shared.pool.counters.loads.add(1);
         match &result {
             LoadResult::Ready { entry, opened } => {
                 entry.set_slow_to_check(load.slow_to_check);
-                self.keep(&load, entry, opened.as_ref(), began);
+                self.date(entry, began, age);
+                self.keep(&load, entry, opened.as_ref(), began.saturating_sub(age));
             }
-            // Nothing was confirmed: the next one looks again.
-            LoadResult::Stale(_) | LoadResult::Outdated => {}
+            LoadResult::Stale { entry, opened } => {
+                let previous = load.previous.as_ref();
+                // Nothing was confirmed: the next one looks again.
+                if !previous.is_some_and(|previous| Arc::ptr_eq(&previous.entry, entry)) {
+                    self.date(entry, began, age);
+                    self.keep(&load, entry, opened.as_ref(), began.saturating_sub(age));
+                } else if !age.is_zero() {
+                    entry.defer(began.saturating_add(TOLD_AGAIN_AFTER));
+                }
+            }
+            LoadResult::Outdated => {}
             LoadResult::Failed(error) => shared.tell(|| Event::Failed {
                 path: events::path(&load.key),
                 error: *error,
@@ -36,6 +50,14 @@ impl Engine {
         // The look is over before anybody is told of it.
         drop(load.previous);
         load.leader.complete(result);
+    }
+
+    /// Dates an entry by what the source told when a look began, if that was not of this moment.
+    fn date(&self, entry: &CacheEntry, began: Duration, age: Duration) {
+        if !age.is_zero() {
+            entry.confirm(began.saturating_sub(age));
+            entry.defer(began.saturating_add(TOLD_AGAIN_AFTER));
+        }
     }
 
     /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.

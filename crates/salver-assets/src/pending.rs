@@ -48,7 +48,7 @@ pub(crate) enum KnownEntry {
     None,
     /// The one at this address, which the load refers to.
     At(usize),
-    /// One that had to be used although its source could not be compared.
+    /// One that had to be used although it is stale.
     Stale,
 }
 
@@ -67,7 +67,7 @@ impl RequestProgress {
         }
     }
 
-    /// The same where the source could not be compared.
+    /// The same where the source could not be asked, or is being asked.
     pub(crate) fn with_stale(self) -> Self {
         RequestProgress {
             known: KnownEntry::Stale,
@@ -91,8 +91,8 @@ impl RequestProgress {
     ) -> CacheState {
         let is_same = |known| known == Arc::as_ptr(entry).addr();
         match self.known {
-            _ if self.loads == 0 => CacheState::Hit,
             KnownEntry::Stale => CacheState::Stale,
+            _ if self.loads == 0 => CacheState::Hit,
             _ if !is_cached() => CacheState::Bypass,
             KnownEntry::None => CacheState::Miss,
             KnownEntry::At(known) if is_same(known) => CacheState::Revalidated,

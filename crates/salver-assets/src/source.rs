@@ -21,6 +21,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -46,7 +47,31 @@ pub trait Source: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Of kind `WouldBlock` if finding out would wait and must not; else why there is no tree.
     fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>>;
+
+    /// The time beyond [`Config::revalidate`](crate::Config::revalidate) for which the last answer is given while the
+    /// source cannot be reached: `stale-if-error` of RFC 5861.
+    ///
+    /// Default: 10 seconds.
+    fn stale_if_error(&self) -> Duration {
+        STALE_IF_ERROR
+    }
+
+    /// Has what it knows of a path compared before it is told again, whatever is told at other times: somebody says that it
+    /// has changed. Must not wait.
+    ///
+    /// Default: nothing, for a source that tells what it has just looked at.
+    fn invalidate(&self, path: &[u8]) {
+        let _ = path;
+    }
+
+    /// The same for all paths that begin with `prefix`.
+    fn invalidate_prefix(&self, prefix: &[u8]) {
+        let _ = prefix;
+    }
 }
+
+/// The time for which the last answer is given while a source fails, unless the source says otherwise.
+pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(10);
 
 /// True if a source has no file at this path now, for messages: what cannot be told is said when the file is asked for.
 /// May wait.
@@ -116,6 +141,14 @@ pub trait View: Send + Sync {
     fn versions(&self, path: &[u8], name: VersionedName<'_>) -> Option<Vec<FileVersion>> {
         let _ = (path, name);
         None
+    }
+
+    /// The age of what this view has told so far, that is of the oldest of it: a source may tell at once what it knew, and
+    /// find out meanwhile whether it still is so. The engine asks again in a moment then, and counts it as no younger.
+    ///
+    /// Default: nothing, for all is looked at when it is asked for.
+    fn age(&self) -> Duration {
+        Duration::ZERO
     }
 }
 

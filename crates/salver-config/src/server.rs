@@ -224,9 +224,9 @@ impl Server {
                 key: "cache.directory",
                 flag: "cache-dir",
                 value: "DIR",
-                help: "Keep what --compress makes in this directory, for the next start; several servers may share it",
-                more: "It is made for its owner alone, must not lie in a directory that is served, and can be removed at \
-                       any time.",
+                help: "Keep what --compress makes and objects of buckets in this directory, for the next start",
+                more: "It is made for its owner alone, must not lie in a directory that is served, can be removed at any \
+                       time, and several servers may share it: of objects the first has it to itself.",
                 is_left_out: !cfg!(feature = "compress"),
                 ..CACHE
             }),
@@ -234,7 +234,8 @@ impl Server {
                 key: "cache.directory-size",
                 flag: "cache-dir-size",
                 default: "1GiB",
-                help: "How much --cache-dir may hold, about; what was not used for the longest leaves first",
+                help: "How much --cache-dir may hold, about, three quarters objects if there is a bucket; what was not \
+                       used for the longest leaves first",
                 is_left_out: !cfg!(feature = "compress"),
                 ..CACHE
             }),

@@ -7,7 +7,7 @@ use crate::conventions::{Alternatives, CleanUrls, Compat, ReleaseAddresses, Trai
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
-    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SIZE, SPA, TEXT,
+    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SIZE, SPA, TEXT, TIME,
     TIME_LIMIT, URL_PATH, VARIABLE_NAME, choice, mount,
 };
 use crate::resolver::Resolver;
@@ -65,6 +65,8 @@ pub struct Site {
     pub keep_previous: Setting<Option<Duration>>,
     pub keep_previous_size: Setting<u64>,
     pub bucket_timeout: Setting<Duration>,
+    pub stale_while_revalidate: Setting<Duration>,
+    pub stale_if_error: Setting<Duration>,
     pub tls_cert: Setting<Vec<PathBuf>>,
     pub tls_key: Setting<Vec<PathBuf>>,
     pub hsts: Setting<Option<Duration>>,
@@ -316,6 +318,24 @@ impl Site {
                 default: "10s",
                 help: "How long a bucket may take to answer a request, attempts included; then what is held is sent, \
                        or 503",
+                heading: "Cache",
+                ..ROW
+            }),
+            stale_while_revalidate: from.one(TIME, Row {
+                key: "cache.stale-while-revalidate",
+                flag: "stale-while-revalidate",
+                default: "10s",
+                help: "How long beyond --revalidate what is held of a bucket is sent at once, while it is compared in \
+                       the background (RFC 5861)",
+                heading: "Cache",
+                ..ROW
+            }),
+            stale_if_error: from.one(TIME, Row {
+                key: "cache.stale-if-error",
+                flag: "stale-if-error",
+                default: "1d",
+                help: "How long beyond --revalidate what is held of a bucket is sent while that cannot be asked \
+                       (RFC 5861)",
                 heading: "Cache",
                 ..ROW
             }),

@@ -41,13 +41,21 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     where
         K: Borrow<Q>,
     {
+        self.get_mut(key).cloned()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
         let slot = self.values.get_mut(key)?;
         self.uses += 1;
         if let Some(key) = self.order.remove(&slot.used) {
             self.order.insert(self.uses, key);
         }
         slot.used = self.uses;
-        Some(slot.value.clone())
+        Some(&mut slot.value)
     }
 
     /// True if there is a value of this key.
@@ -58,12 +66,12 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         self.values.contains_key(key)
     }
 
-    /// Keeps a value of this weight, in the place of that which the key had. One that is too heavy for the budget is not
-    /// kept.
-    pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) {
+    /// Keeps a value of this weight, in the place of that which the key had, and gives the keys of those that go for it. One
+    /// that is too heavy for the budget is not kept.
+    pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) -> Vec<K> {
         self.forget(&key);
         if weight > self.budget {
-            return;
+            return vec![key];
         }
         self.uses += 1;
         let used = self.uses;
@@ -75,14 +83,22 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         };
         self.values.insert(key, slot);
         self.weight = self.weight.saturating_add(weight);
-        while self.weight > self.budget {
-            let Some((_, oldest)) = self.order.pop_first() else {
-                return;
-            };
+        let mut gone = Vec::new();
+        while self.weight > self.budget
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
             if let Some(slot) = self.values.remove(&oldest) {
                 self.weight = self.weight.saturating_sub(slot.weight);
             }
+            gone.push(oldest);
         }
+        gone
+    }
+
+    /// All values, the least recently used first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        let keys = self.order.values();
+        keys.filter_map(|key| Some((key, &self.values.get(key)?.value)))
     }
 
     /// Lets go of a key's value.
@@ -120,8 +136,10 @@ mod tests {
             cache.insert(key, (), 1);
         }
         assert_eq!((cache.get(&1), cache.get(&9)), (Some(()), None));
-        cache.insert(4, (), 1);
+        assert_eq!(cache.insert(4, (), 1), [2]);
         assert_eq!(keys(&cache), [1, 3, 4]);
+        let order: Vec<u32> = cache.iter().map(|(key, ())| *key).collect();
+        assert_eq!(order, [3, 1, 4]);
         // To look is no use.
         assert!(cache.contains(&3));
         cache.insert(5, (), 1);
@@ -137,7 +155,7 @@ mod tests {
             keys(&cache);
         }
         cache.insert(1, (), 1);
-        cache.insert(1, (), 11);
+        assert_eq!(cache.insert(1, (), 11), [1]);
         assert!(!keys(&cache).contains(&1));
     }
 

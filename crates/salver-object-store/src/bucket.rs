@@ -15,6 +15,8 @@ use object_store::{Error, GetOptions, GetRange, GetResult, ListResult, ObjectMet
 use salver_assets::source::Timestamp;
 use tokio::sync::Semaphore;
 
+use crate::circuit::{Admission, Circuit};
+use crate::clock::Clock;
 use crate::content::{collect, refuse_coded};
 use crate::failure::{Failure, is_of_range, is_redirect};
 use crate::object::Object;
@@ -63,6 +65,8 @@ pub(crate) struct Bucket {
     timeout: Duration,
     lookups: Semaphore,
     fetches: Semaphore,
+    circuit: Circuit,
+    clock: Clock,
 }
 
 /// Nothing of the store, which knows the credentials.
@@ -100,15 +104,19 @@ impl Bucket {
             timeout: settings.timeout,
             lookups: Semaphore::new(settings.lookups),
             fetches: Semaphore::new(settings.fetches),
+            circuit: Circuit::default(),
+            clock: settings.clock.clone(),
         }
     }
 
-    /// Looks what is at a key now, where `known` was before, for a source of this device.
+    /// Looks what is at a key now, where `known` was before, for a source of this device. The look may have been
+    /// [admitted](Self::admits_look_ahead) already.
     pub(crate) async fn look(
         &self,
         key: &Path,
         known: Option<&Object>,
         device: u64,
+        is_admitted: bool,
     ) -> Result<Looked, Failure> {
         let look = async {
             let result = match self.begin(key, known).await {
@@ -135,7 +143,7 @@ impl Bucket {
             };
             Ok(Looked::Object(object, content))
         };
-        self.limited(&self.lookups, look).await
+        self.limited_if(is_admitted, &self.lookups, look).await
     }
 
     /// The answer of a look: of a range that a short object is within, so that its length is told twice. An answer that was
@@ -347,23 +355,66 @@ impl Bucket {
 
     /// True if a request for a slice would have its turn at once.
     pub(crate) fn may_fetch_ahead(&self) -> bool {
-        self.fetches.available_permits() > 0
+        self.fetches.available_permits() > 0 && self.circuit.has_room(self.clock.now())
     }
 
-    /// Does a request's work in its turn, within the time limit.
+    /// Admits a look that nobody waits for, if it has its turn at once.
+    pub(crate) fn admits_look_ahead(&self) -> bool {
+        self.lookups.available_permits() > 0
+            && self.circuit.admit_if_room(self.clock.now(), self.timeout)
+    }
+
+    /// True if the store has not failed lately.
+    pub(crate) fn is_well(&self) -> bool {
+        self.circuit.is_closed()
+    }
+
+    /// Does a request's work in its turn, within the time limit, if the store is asked at all at the moment.
     async fn limited<T>(
         &self,
         turns: &Semaphore,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        self.limited_if(false, turns, work).await
+    }
+
+    /// The same for a request that the circuit has admitted already, or not.
+    async fn limited_if<T>(
+        &self,
+        is_admitted: bool,
+        turns: &Semaphore,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        if !is_admitted && self.circuit.is_open(self.clock.now()) {
+            return Err(Failure::not_asked());
+        }
+        // What waits for its turn says nothing of the store.
+        let is_asked = AtomicBool::new(false);
         let in_turn = async {
             let Ok(_turn) = turns.acquire().await else {
                 return Err(Failure::given_up());
             };
+            let admission = match is_admitted {
+                true => Admission::Now,
+                false => self.circuit.admit(self.clock.now(), self.timeout),
+            };
+            match admission {
+                Admission::Now => {}
+                Admission::After(pause) => tokio::time::sleep(pause).await,
+                Admission::Refused => return Err(Failure::not_asked()),
+            }
+            is_asked.store(true, Ordering::Relaxed);
             work.await
         };
         let limited = tokio::time::timeout(self.timeout, in_turn).await;
-        limited.unwrap_or_else(|_| Err(Failure::too_slow()))
+        let result = limited.unwrap_or_else(|_| Err(Failure::too_slow()));
+        if is_asked.into_inner() {
+            match &result {
+                Err(failure) if failure.is_for_a_while() => self.circuit.failed(self.clock.now()),
+                _ => self.circuit.answered(self.clock.now()),
+            }
+        }
+        result
     }
 }
 
@@ -389,109 +440,4 @@ fn add(entries: &mut Vec<Entry>, page: ListResult) {
 }
 
 #[cfg(test)]
-mod tests {
-    use async_trait::async_trait;
-    use object_store::list::PaginatedListResult;
-    use object_store::memory::InMemory;
-
-    use super::*;
-
-    /// A store that says there is more, whatever it has sent: pages with so many names.
-    struct EndlessList(usize);
-
-    #[async_trait]
-    impl PaginatedListStore for EndlessList {
-        async fn list_paginated(
-            &self,
-            _: Option<&str>,
-            options: PaginatedListOptions,
-        ) -> object_store::Result<PaginatedListResult> {
-            let names = 0..self.0.min(options.max_keys.unwrap_or(PAGE));
-            Ok(PaginatedListResult {
-                result: ListResult {
-                    common_prefixes: names.map(|name| Path::from(format!("{name}"))).collect(),
-                    objects: Vec::new(),
-                    extensions: object_store::Extensions::default(),
-                },
-                page_token: Some("more".to_owned()),
-            })
-        }
-    }
-
-    /// A store that lists a key which no path leads to.
-    struct OddKey;
-
-    #[async_trait]
-    impl PaginatedListStore for OddKey {
-        async fn list_paginated(
-            &self,
-            _: Option<&str>,
-            _: PaginatedListOptions,
-        ) -> object_store::Result<PaginatedListResult> {
-            Err(Path::parse("a//b").unwrap_err().into())
-        }
-    }
-
-    fn bucket(lists: impl PaginatedListStore + 'static) -> Bucket {
-        let lists = Lists::Pages(Arc::new(lists));
-        Bucket::new(Arc::new(InMemory::new()), lists, &Settings::default())
-    }
-
-    fn done<T>(work: impl Future<Output = T>) -> T {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_time().build().unwrap().block_on(work)
-    }
-
-    #[test]
-    fn a_list_without_an_end_ends() {
-        let check = |names: usize, most: usize, expected: Result<usize, io::ErrorKind>| {
-            let bucket = bucket(EndlessList(names));
-            let entries = done(bucket.list(&Path::default(), most));
-            let entries = entries.map(|entries| entries.len());
-            assert_eq!(entries.map_err(|failure| failure.kind), expected, "{names}");
-        };
-        check(0, 10, Err(io::ErrorKind::InvalidData));
-        check(1, 100_000, Err(io::ErrorKind::InvalidData));
-        check(1000, 100_000, Ok(100_000));
-        check(7, 10, Ok(10));
-        assert!(!done(bucket(EndlessList(0)).has_beneath(&Path::default())).unwrap());
-    }
-
-    #[test]
-    fn a_list_that_cannot_be_read_is_not_an_empty_one() {
-        let listed = done(bucket(OddKey).list(&Path::default(), 10));
-        assert_eq!(listed.unwrap_err().kind, io::ErrorKind::InvalidData);
-        // Something is there.
-        assert!(done(bucket(OddKey).has_beneath(&Path::default())).unwrap());
-    }
-
-    #[test]
-    fn an_answer_without_a_date_has_none() {
-        let check = |lists: Lists, seconds: u64, expected: Timestamp| {
-            let store = Arc::new(InMemory::new());
-            let bucket = Bucket::new(store, lists, &Settings::default());
-            let meta = ObjectMeta {
-                location: Path::default(),
-                last_modified: (std::time::UNIX_EPOCH + Duration::from_secs(seconds)).into(),
-                size: 0,
-                e_tag: None,
-                version: None,
-            };
-            assert_eq!(bucket.modified(&meta), expected);
-        };
-        let at = |seconds| Timestamp {
-            seconds,
-            nanoseconds: 0,
-        };
-        check(Lists::Never, 0, Timestamp::UNKNOWN);
-        check(Lists::Pages(Arc::new(OddKey)), 0, Timestamp::UNKNOWN);
-        check(Lists::Never, 7, at(7));
-        check(Lists::Whole, 0, at(0));
-    }
-
-    #[test]
-    fn nobody_prints_credentials() {
-        let bucket = bucket(OddKey);
-        assert_eq!(format!("{bucket:?}"), "Bucket { .. }");
-    }
-}
+mod tests;

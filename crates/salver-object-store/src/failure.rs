@@ -68,6 +68,14 @@ impl Failure {
         )
     }
 
+    /// The failure of what was not even asked, as the store has not answered others.
+    pub(crate) fn not_asked() -> Self {
+        Failure::new(
+            io::ErrorKind::NotConnected,
+            "the bucket did not answer lately, and is asked again in a moment",
+        )
+    }
+
     /// The failure of content whose version has gone: another one may be there.
     pub(crate) fn gone() -> Self {
         Failure::new(
@@ -82,6 +90,16 @@ impl Failure {
             "a key beneath the directory is no path, so that it has no list: {error}: rename it"
         );
         Failure::new(io::ErrorKind::InvalidData, &text)
+    }
+
+    /// What it is, in one line.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// True if the store could not be asked or did not answer, which may be otherwise in a moment.
+    pub(crate) fn is_for_a_while(&self) -> bool {
+        is_for_a_while(self.kind)
     }
 
     /// True if nothing is there.
@@ -187,6 +205,14 @@ fn code(error: &Error) -> Option<String> {
     let (_, behind) = body.split_once("<Code>")?;
     let (code, _) = behind.split_once("</Code>")?;
     Some(code.to_owned())
+}
+
+/// True if an error of this kind may be none in a moment: the store could not be asked, or did not answer.
+pub(crate) fn is_for_a_while(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::TimedOut | io::ErrorKind::NotConnected | io::ErrorKind::ConnectionAborted
+    )
 }
 
 /// True if a server redirects, as those for people do from a directory to the same with a slash.

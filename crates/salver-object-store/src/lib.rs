@@ -11,25 +11,33 @@
 
 mod bounded_cache;
 mod bucket;
+mod bucket_tier;
+mod circuit;
+mod clock;
 mod connector;
 mod content;
 mod failure;
+mod floors;
 mod key;
 mod listing;
 mod location;
 mod lookup;
 mod object;
+mod outage;
 mod release_bucket;
 mod remote_object;
 mod runtime;
 mod settings;
 mod slices;
 mod source;
+mod tier;
 mod wait;
 
+pub use clock::Clock;
 pub use key::object_key;
 pub use location::LocationError;
 pub use object_store;
 pub use release_bucket::ReleaseBucket;
 pub use settings::Settings;
 pub use source::ObjectStoreSource;
+pub use tier::DiskTier;

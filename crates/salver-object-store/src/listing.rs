@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use object_store::path::Path;
-use salver_coalesce::SingleFlight;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{Bucket, Entry, PAGE};
-use crate::failure::Failure;
+use crate::clock::Clock;
+use crate::failure::{Failure, is_for_a_while};
 use crate::key::{Prefix, file_name};
 use crate::lookup::Found;
 use crate::object::Object;
-use crate::runtime::LazyRuntime;
+use crate::runtime::{Flights, LazyRuntime};
 use crate::settings::Settings;
 use crate::wait::wait;
 
@@ -43,9 +43,11 @@ pub(crate) struct Listings {
     prefix: Prefix,
     device: u64,
     keep_for: Duration,
+    stale_if_error: Duration,
+    clock: Clock,
     /// They tell how files are named there.
     pages: Mutex<KeptPages>,
-    flights: SingleFlight<Arc<[u8]>, ListingResult>,
+    flights: Flights<Arc<[u8]>, Arc<Listing>>,
 }
 
 impl Listings {
@@ -62,8 +64,10 @@ impl Listings {
             prefix,
             device,
             keep_for: settings.revalidate,
+            stale_if_error: settings.stale_if_error,
+            clock: settings.clock.clone(),
             pages: Mutex::new(BoundedCache::new(KEPT_BYTES)),
-            flights: SingleFlight::new(Err(Failure::given_up())),
+            flights: Flights::new(Err(Failure::given_up())),
         }
     }
 
@@ -86,30 +90,43 @@ impl Listings {
         }
     }
 
-    /// The first page of the listing of a directory, as it is or was within the time after which it is looked at again.
+    /// The first page of the listing of a directory, as it is or was within the time after which it is looked at again;
+    /// where the bucket cannot be asked, an older one.
     ///
     /// # Errors
     /// Why the bucket does not say.
     pub(crate) fn page(self: &Arc<Self>, path: &[u8]) -> io::Result<Arc<Listing>> {
-        if let Some(page) = self.kept_page(path) {
+        if let Some(page) = self.kept_page(path, self.keep_for) {
             return Ok(page);
         }
         let Some(directory) = self.prefix.directory(path) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        self.runtime.once(&self.flights, path, || {
+        let page = self.runtime.once(&self.flights, path, || {
             let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
             async move {
-                match listings.kept_page(&path) {
+                match listings.kept_page(&path, listings.keep_for) {
                     Some(page) => Ok(page),
                     None => listings.load_page(path, &directory).await,
                 }
             }
+        });
+        page.or_else(|error| {
+            let most = self.keep_for.saturating_add(self.stale_if_error);
+            let is_passing = is_for_a_while(error.kind());
+            let kept = is_passing.then(|| self.kept_page(path, most));
+            kept.flatten().ok_or(error)
         })
     }
 
+    /// Lets go of all pages.
+    pub(crate) fn clear(&self) {
+        *self.pages() = BoundedCache::new(KEPT_BYTES);
+        self.flights.forget(|_| true);
+    }
+
     async fn load_page(&self, path: Arc<[u8]>, directory: &Path) -> ListingResult {
-        let asked = Instant::now();
+        let asked = self.clock.now();
         let page = Arc::new(self.list(directory, PAGE).await?);
         let names = page.keys().map(|name| name.len().saturating_add(OVERHEAD));
         let weight = names.sum::<usize>().saturating_add(OVERHEAD);
@@ -145,9 +162,10 @@ impl Listings {
         Ok(listing)
     }
 
-    fn kept_page(&self, path: &[u8]) -> Option<Arc<Listing>> {
+    /// The page that was asked for no longer ago than this.
+    fn kept_page(&self, path: &[u8], most: Duration) -> Option<Arc<Listing>> {
         let (asked, page) = self.pages().get(path)?;
-        (asked.elapsed() < self.keep_for).then_some(page)
+        (self.clock.since(asked) < most).then_some(page)
     }
 
     fn pages(&self) -> MutexGuard<'_, KeptPages> {

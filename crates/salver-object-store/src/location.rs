@@ -59,6 +59,8 @@ pub(crate) struct Location {
     pub(crate) prefix: Prefix,
     /// The place for people.
     pub(crate) place: String,
+    /// What tells the store from others with buckets of the same names.
+    pub(crate) endpoint: String,
 }
 
 impl Location {
@@ -70,6 +72,7 @@ impl Location {
             objects: store,
             lists: Lists::Whole,
             prefix: Prefix::new(prefix),
+            endpoint: String::new(),
         })
     }
 
@@ -99,8 +102,30 @@ impl Location {
             lists,
             prefix: Prefix::new(prefix),
             place: url.to_string(),
+            endpoint: endpoint(|name| std::env::var(name).ok()),
         })
     }
+}
+
+/// The variables that lead the same URL to another store.
+const ENDPOINTS: [&str; 8] = [
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_REGION",
+    "AZURE_ENDPOINT",
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_ENDPOINT",
+    "GOOGLE_BASE_URL",
+];
+
+/// What the environment says of the store that URLs lead to.
+fn endpoint(variable: impl Fn(&str) -> Option<String>) -> String {
+    let said = ENDPOINTS.iter().filter_map(|name| {
+        let value = variable(name)?;
+        Some(format!("{name}={value}\n"))
+    });
+    said.collect()
 }
 
 /// The URL, if it says nothing that would be ignored.

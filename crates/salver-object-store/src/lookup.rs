@@ -1,27 +1,39 @@
 //! Lookups of paths: each path is asked for once however many want it, and what was found serves for a moment.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use salver_assets::source::new_device;
 use salver_assets::{ContentCoding, Patience};
-use salver_coalesce::SingleFlight;
+use salver_coalesce::Joined;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{Bucket, Looked};
-use crate::failure::Failure;
+use crate::bucket_tier::BucketTier;
+use crate::clock::Clock;
+use crate::failure::{Failure, is_for_a_while};
+use crate::floors::Floors;
 use crate::key::Prefix;
 use crate::object::Object;
-use crate::runtime::LazyRuntime;
-use crate::settings::Settings;
+use crate::outage::Outage;
+use crate::runtime::{Flights, LazyRuntime};
+use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
+use crate::tier::Absent;
 
 /// The bytes that what is known of paths may take.
-const KNOWN_BYTES: usize = 16 * 1024 * 1024;
+const KNOWN_BYTES: usize = 32 * 1024 * 1024;
 
 /// The bytes that a known path takes besides its own.
 const OVERHEAD: usize = 512;
+
+/// The time for which somebody waits for the bucket where something older is at hand, if it does not answer.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The time after a failure at which the next comparison in the background is due.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What is at a path.
 #[derive(Clone, Debug)]
@@ -36,9 +48,66 @@ pub(crate) enum Found {
 struct Known {
     found: Found,
     asked: Instant,
+    /// The moment at which it could last not be compared, if that failed since.
+    failed: Option<Instant>,
+    /// True if somebody has said that it has changed, so that it is only good for being compared.
+    is_invalid: bool,
+}
+
+/// What is told of a path, and how long ago that was found: nothing if just now.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) found: Found,
+    pub(crate) age: Duration,
+}
+
+/// The freshness of what is known of a path (RFC 9111 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freshness {
+    /// Fresh: it is told.
+    Fresh,
+    /// It is told, and compared in the background meanwhile.
+    Stale,
+    /// It is told only if the bucket does not say more within a moment.
+    StaleIfError,
+    /// It is told no more.
+    Expired,
 }
 
 type LookupResult = Result<Found, Failure>;
+
+/// The times for which what is known of paths is told.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    reuse: Duration,
+    revalidate: Duration,
+    stale_while_revalidate: Duration,
+    stale_if_error: Duration,
+}
+
+impl Times {
+    /// True if what is so old may be told while the store is well.
+    fn is_little(&self, age: Duration) -> bool {
+        age < self.revalidate.saturating_add(self.stale_while_revalidate)
+    }
+
+    /// The freshness of what was asked for so long ago, from a store that fails or not.
+    fn freshness(&self, age: Duration, fails: bool) -> Freshness {
+        let is_within = |time| age < self.revalidate.saturating_add(time);
+        let has_stale = !self.stale_while_revalidate.is_zero();
+        if age < self.reuse || has_stale && age < self.revalidate {
+            Freshness::Fresh
+        } else if has_stale && self.is_little(age) {
+            Freshness::Stale
+        } else if !is_within(self.stale_if_error) {
+            Freshness::Expired
+        } else if fails {
+            Freshness::Stale
+        } else {
+            Freshness::StaleIfError
+        }
+    }
+}
 
 /// The lookups of a source.
 #[derive(Debug)]
@@ -46,32 +115,48 @@ pub(crate) struct Lookups {
     bucket: Arc<Bucket>,
     runtime: Arc<LazyRuntime>,
     slices: Arc<Slices>,
+    tier: BucketTier,
     prefix: Prefix,
     device: u64,
-    reuse: Duration,
+    times: Times,
     is_immutable: bool,
+    clock: Clock,
+    outage: Outage,
     known: Mutex<BoundedCache<Arc<[u8]>, Known>>,
-    flights: SingleFlight<Arc<[u8]>, LookupResult>,
+    floors: Mutex<Floors<Instant>>,
+    /// The number of paths that were invalidated, each by itself.
+    invalidations: AtomicU64,
+    flights: Flights<Arc<[u8]>, Found>,
 }
 
 impl Lookups {
     pub(crate) fn new(
         bucket: Arc<Bucket>,
         runtime: Arc<LazyRuntime>,
-        slices: Arc<Slices>,
-        prefix: Prefix,
+        (slices, tier): (Arc<Slices>, BucketTier),
+        (prefix, place): (Prefix, &str),
         settings: &Settings,
     ) -> Self {
         Lookups {
             bucket,
             runtime,
             slices,
+            tier,
             prefix,
             device: new_device(),
-            reuse: settings.reuse(),
+            times: Times {
+                reuse: settings.reuse(),
+                revalidate: settings.revalidate,
+                stale_while_revalidate: settings.stale_while_revalidate,
+                stale_if_error: settings.stale_if_error,
+            },
             is_immutable: settings.is_immutable,
+            clock: settings.clock.clone(),
+            outage: Outage::new(place),
             known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
-            flights: SingleFlight::new(Err(Failure::given_up())),
+            floors: Mutex::default(),
+            invalidations: AtomicU64::new(0),
+            flights: Flights::new(Err(Failure::given_up())),
         }
     }
 
@@ -80,52 +165,213 @@ impl Lookups {
         self.device
     }
 
-    /// What is at a path now, or was a moment ago.
+    /// What is at a path now, or was a while ago: it is compared in the background where that does for the moment.
     ///
     /// # Errors
     /// `WouldBlock` if it would wait and must not; else why the bucket does not say.
-    pub(crate) fn find(self: &Arc<Self>, path: &[u8], patience: Patience) -> io::Result<Found> {
+    pub(crate) fn find(self: &Arc<Self>, path: &[u8], patience: Patience) -> io::Result<Told> {
+        let now = |found| {
+            Ok(Told {
+                found,
+                age: Duration::ZERO,
+            })
+        };
         if path.is_empty() {
-            return Ok(Found::Directory);
+            return now(Found::Directory);
         }
         if self.prefix.key(path).is_none() {
-            return Ok(Found::Nothing);
+            return now(Found::Nothing);
         }
-        if let Some(found) = self.known_lately(path) {
-            return Ok(found);
+        let mut known = self.known().get(path);
+        if known.is_none() && patience == Patience::MayWait {
+            known = self.recall(path);
         }
-        if patience == Patience::MustNotWait {
-            return Err(io::ErrorKind::WouldBlock.into());
+        if let Some(found) = known.as_ref().and_then(|known| self.never_changes(known)) {
+            return now(found);
         }
-        self.runtime.once(&self.flights, path, || {
+        let told = known.as_ref().map(|known| Told {
+            found: known.found.clone(),
+            age: self.clock.since(known.asked),
+        });
+        let freshness = known.as_ref().zip(told.as_ref());
+        let freshness = freshness.map_or(Freshness::Expired, |(known, told)| {
+            if known.is_invalid || !self.floors().permit(path, known.asked) {
+                return Freshness::Expired;
+            }
+            // What is not there yet may come at any time, and is needed then.
+            if self.is_immutable && told.age >= self.times.reuse {
+                return Freshness::Expired;
+            }
+            let fails = known.failed.is_some() || !self.bucket.is_well();
+            self.times.freshness(told.age, fails)
+        });
+        let look = |is_admitted| {
             let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-            async move {
-                // It came between the look and the start.
-                match lookups.known_lately(&path) {
-                    Some(found) => Ok(found),
-                    None => lookups.look(path).await,
+            async move { lookups.look_unless_known(path, is_admitted).await }
+        };
+        match (freshness, told) {
+            (Freshness::Fresh, Some(told)) => {
+                self.outage.say_if_over(|| self.bucket.is_well());
+                Ok(told)
+            }
+            (Freshness::Stale, Some(told)) => {
+                if !self.times.is_little(told.age) {
+                    self.outage.say(self.clock.now());
+                }
+                // Nobody waits for it: who asks next sees what became of it.
+                if known.is_some_and(|known| self.is_due(&known))
+                    && let Joined::Leader(leader) = self.flights.join(path)
+                {
+                    match self.bucket.admits_look_ahead() {
+                        true => drop(self.runtime.lead(leader, look(true))),
+                        // Whoever has joined it in this moment is told that it was given up.
+                        false => drop(leader),
+                    }
+                }
+                Ok(told)
+            }
+            _ if patience == Patience::MustNotWait => Err(io::ErrorKind::WouldBlock.into()),
+            (Freshness::StaleIfError, Some(told)) => {
+                let look = || look(false);
+                match self.runtime.once_within(&self.flights, path, SOON, look) {
+                    Ok(Some(found)) => now(found),
+                    Ok(None) => {
+                        self.note_failure(path, &Failure::too_slow());
+                        self.outage.say(self.clock.now());
+                        Ok(told)
+                    }
+                    Err(error) if is_for_a_while(error.kind()) => {
+                        self.outage.say(self.clock.now());
+                        Ok(told)
+                    }
+                    Err(error) => Err(error),
                 }
             }
-        })
+            _ => now(self.runtime.once(&self.flights, path, || look(false))?),
+        }
+    }
+
+    /// The file that is known, if it stays as it is for as long as it is there.
+    fn never_changes(&self, known: &Known) -> Option<Found> {
+        let is_file = matches!(known.found, Found::File(_));
+        (self.is_immutable && is_file).then(|| known.found.clone())
     }
 
     /// Lets go of what is known of a path: it has proved to be no longer so.
     pub(crate) fn forget(&self, path: &[u8]) {
         self.known().forget(path);
+        if let Some(key) = self.prefix.key(path) {
+            self.tier.forget(path, &key);
+        }
     }
 
-    /// What was found at a path so lately that nobody is asked.
-    fn known_lately(&self, path: &[u8]) -> Option<Found> {
-        let known = self.known().get(path)?;
-        let stays = self.is_immutable && matches!(known.found, Found::File(_));
-        (stays || known.asked.elapsed() < self.reuse).then_some(known.found)
+    /// Has a path compared before anything is told of it again.
+    pub(crate) fn invalidate(&self, path: &[u8]) {
+        // One floor for each would soon be one for all.
+        self.flights.forget(|flight| **flight == *path);
+        self.invalidations.fetch_add(1, Ordering::AcqRel);
+        if let Some(known) = self.known().get_mut(path) {
+            known.is_invalid = true;
+        }
+        if let Some(key) = self.prefix.key(path) {
+            self.tier.invalidate(path, &key);
+        }
     }
 
-    async fn look(&self, path: Arc<[u8]>) -> LookupResult {
+    /// The same for all paths that begin so.
+    pub(crate) fn invalidate_prefix(&self, prefix: &[u8]) {
+        self.flights.forget(|flight| flight.starts_with(prefix));
+        self.floors().raise(prefix, self.clock.now());
+        self.tier.invalidate_prefix(prefix);
+    }
+
+    fn floors(&self) -> MutexGuard<'_, Floors<Instant>> {
+        self.floors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the tier knows of a path. Waits for the disk.
+    fn recall(&self, path: &[u8]) -> Option<Known> {
+        if !self.tier.is_there() {
+            return None;
+        }
+        let key = self.prefix.key(path)?;
+        let (found, asked) = match self.tier.object(path, &key, self.device) {
+            Some(kept) => {
+                let object = Arc::new(kept.object);
+                if let Some(content) = kept.content {
+                    self.slices.keep_whole(&object, content);
+                }
+                (Found::File(object), kept.asked)
+            }
+            None => {
+                let (absent, asked) = self.tier.absent(path)?;
+                let found = match absent {
+                    Absent::Directory => Found::Directory,
+                    Absent::Nothing => Found::Nothing,
+                };
+                (found, asked)
+            }
+        };
+        // Somebody may have looked meanwhile.
+        let newer = self.known().get(path);
+        if newer.is_some() {
+            return newer;
+        }
+        let known = Known {
+            found,
+            asked: self.clock.moment(asked)?,
+            failed: None,
+            is_invalid: false,
+        };
+        self.keep(path.into(), known.clone());
+        Some(known)
+    }
+
+    /// True unless a comparison has just failed.
+    fn is_due(&self, known: &Known) -> bool {
+        let failed = known.failed.map(|failed| self.clock.since(failed));
+        failed.is_none_or(|since| since >= TRIED_AGAIN_AFTER)
+    }
+
+    /// Notes that what is known of a path could not be compared.
+    fn note_failure(&self, path: &[u8], failure: &Failure) {
+        self.outage.failed(failure);
+        let known = self.known().get(path);
+        if let Some(known) = known {
+            let failed = Some(self.clock.now());
+            self.keep(path.into(), Known { failed, ..known });
+        }
+    }
+
+    /// Looks at a path, unless somebody has just done so: between this one's look and its start.
+    async fn look_unless_known(&self, path: Arc<[u8]>, is_admitted: bool) -> LookupResult {
+        let known = self.known().get(&*path);
+        if let Some(found) = known.as_ref().and_then(|known| self.never_changes(known)) {
+            return Ok(found);
+        }
+        let lately = known.filter(|known| {
+            let is_valid = !known.is_invalid && self.floors().permit(&path, known.asked);
+            is_valid && self.clock.since(known.asked) < self.times.reuse
+        });
+        if let Some(known) = lately {
+            return Ok(known.found);
+        }
+        let found = self.look(Arc::clone(&path), is_admitted).await;
+        match &found {
+            Err(failure) if failure.is_for_a_while() => self.note_failure(&path, failure),
+            // What may not be seen any more is not told either.
+            Err(_) => self.forget(&path),
+            Ok(_) => {}
+        }
+        found
+    }
+
+    async fn look(&self, path: Arc<[u8]>, is_admitted: bool) -> LookupResult {
         let Some(key) = self.prefix.key(&path) else {
             return Ok(Found::Nothing);
         };
-        let asked = Instant::now();
+        let (asked, at) = (self.clock.now(), self.clock.system_now());
+        let invalidations = self.invalidations.load(Ordering::Acquire);
         let known = match self.known().get(&*path) {
             Some(Known {
                 found: Found::File(object),
@@ -135,12 +381,22 @@ impl Lookups {
         };
         let looked = self
             .bucket
-            .look(&key, known.as_deref(), self.device)
+            .look(&key, known.as_deref(), self.device, is_admitted)
             .await?;
         let found = match (looked, known) {
-            (Looked::Same, Some(object)) => Found::File(object),
+            (Looked::Same, Some(object)) => {
+                if !self.tier.confirm(&key, at) {
+                    let content = self.slices.whole(&object);
+                    // Without its content a short one would be of no use.
+                    if content.is_some() || object.length() > WHOLE_UP_TO {
+                        self.tier.keep_object(&path, &object, content, at);
+                    }
+                }
+                Found::File(object)
+            }
             (Looked::Object(object, content), _) => {
                 let object = Arc::new(object);
+                self.tier.keep_object(&path, &object, content.clone(), at);
                 if let Some(content) = content {
                     self.slices.keep_whole(&object, content);
                 }
@@ -148,13 +404,28 @@ impl Lookups {
             }
             (Looked::Nothing | Looked::Same, _) => {
                 let may_be_directory = !self.is_beside_its_original(&path);
-                match may_be_directory && self.bucket.has_beneath(&key).await? {
-                    true => Found::Directory,
-                    false => Found::Nothing,
-                }
+                let (found, absent) =
+                    match may_be_directory && self.bucket.has_beneath(&key).await? {
+                        true => (Found::Directory, Absent::Directory),
+                        false => (Found::Nothing, Absent::Nothing),
+                    };
+                self.tier.note_absent(&path, &key, absent, at);
+                found
             }
         };
-        let of_object = match &found {
+        let known = Known {
+            found: found.clone(),
+            asked,
+            failed: None,
+            // It may have been answered before that.
+            is_invalid: self.invalidations.load(Ordering::Acquire) != invalidations,
+        };
+        self.keep(path, known);
+        Ok(found)
+    }
+
+    fn keep(&self, path: Arc<[u8]>, known: Known) {
+        let of_object = match &known.found {
             Found::File(object) => object.weight(),
             Found::Directory | Found::Nothing => 0,
         };
@@ -162,12 +433,7 @@ impl Lookups {
             .len()
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
-        let known = Known {
-            found: found.clone(),
-            asked,
-        };
         self.known().insert(path, known, weight);
-        Ok(found)
     }
 
     /// True for `app.js.br` where `app.js` is a file: it is asked for with each look at that, and is no directory. That
@@ -183,5 +449,49 @@ impl Lookups {
 
     fn known(&self) -> MutexGuard<'_, BoundedCache<Arc<[u8]>, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_depends_on_its_age() {
+        let times = Times {
+            reuse: Duration::from_millis(100),
+            revalidate: Duration::from_secs(1),
+            stale_while_revalidate: Duration::from_secs(10),
+            stale_if_error: Duration::from_hours(1),
+        };
+        let check = |times: &Times, age: u64, expected: [Freshness; 2]| {
+            let age = Duration::from_millis(age);
+            let found = [false, true].map(|fails| times.freshness(age, fails));
+            assert_eq!(found, expected, "{age:?}");
+        };
+        use Freshness::{Expired, Fresh, Stale, StaleIfError};
+        check(&times, 0, [Fresh; 2]);
+        check(&times, 999, [Fresh; 2]);
+        check(&times, 1000, [Stale; 2]);
+        check(&times, 10_999, [Stale; 2]);
+        check(&times, 11_000, [StaleIfError, Stale]);
+        check(&times, 3_600_999, [StaleIfError, Stale]);
+        check(&times, 3_601_000, [Expired; 2]);
+        // Each look asks.
+        let each = Times {
+            reuse: Duration::ZERO,
+            revalidate: Duration::ZERO,
+            stale_while_revalidate: Duration::ZERO,
+            ..times
+        };
+        check(&each, 0, [StaleIfError, Stale]);
+        let never = Times {
+            stale_while_revalidate: Duration::ZERO,
+            stale_if_error: Duration::ZERO,
+            ..times
+        };
+        check(&never, 99, [Fresh; 2]);
+        check(&never, 999, [StaleIfError, Stale]);
+        check(&never, 1000, [Expired; 2]);
     }
 }

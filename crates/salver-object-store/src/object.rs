@@ -114,6 +114,11 @@ impl Object {
         self.key.as_ref().len() + tags.map(String::len).sum::<usize>()
     }
 
+    /// The entity tag, with its quotes, and the version, where the bucket keeps all.
+    pub(crate) fn tags(&self) -> [Option<&str>; 2] {
+        [self.e_tag.as_deref(), self.version.as_deref()]
+    }
+
     /// A question whether the object is still this version.
     pub(crate) fn if_changed(&self) -> GetOptions {
         GetOptions {

@@ -4,17 +4,21 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use salver_coalesce::{Joined, Leader, SingleFlight};
+use salver_coalesce::{Follower, Joined, Leader, SingleFlight};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tracing::Dispatch;
 use tracing::dispatcher::set_default;
 
 use crate::failure::Failure;
-use crate::wait::wait;
+use crate::wait::{wait, wait_for};
 
 /// The most threads beside it, which look names of hosts up and read what credentials lie in files.
 const MOST_BLOCKING: usize = 4;
+
+/// The work that is under way, by its key.
+pub(crate) type Flights<K, T> = SingleFlight<K, Result<T, Failure>>;
 
 /// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
 #[derive(Debug, Default)]
@@ -46,7 +50,7 @@ impl LazyRuntime {
     /// The work's, or the system gives no thread.
     pub(crate) fn once<K, Q, T, F>(
         &self,
-        flights: &SingleFlight<K, Result<T, Failure>>,
+        flights: &Flights<K, T>,
         key: &Q,
         work: impl FnOnce() -> F,
     ) -> io::Result<T>
@@ -56,15 +60,49 @@ impl LazyRuntime {
         T: Clone + Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        let follower = match flights.join(key) {
+        Ok(wait(self.follow(flights, key, work)?)?)
+    }
+
+    /// The same, but waits no longer than `most`: then `None`, and the work goes on.
+    ///
+    /// # Errors
+    /// As of [`once`](Self::once).
+    pub(crate) fn once_within<K, Q, T, F>(
+        &self,
+        flights: &Flights<K, T>,
+        key: &Q,
+        most: Duration,
+        work: impl FnOnce() -> F,
+    ) -> io::Result<Option<T>>
+    where
+        K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
+        Q: Eq + Hash + ?Sized,
+        T: Clone + Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        Ok(wait_for(self.follow(flights, key, work)?, most).transpose()?)
+    }
+
+    fn follow<K, Q, T, F>(
+        &self,
+        flights: &Flights<K, T>,
+        key: &Q,
+        work: impl FnOnce() -> F,
+    ) -> io::Result<Follower<Result<T, Failure>>>
+    where
+        K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
+        Q: Eq + Hash + ?Sized,
+        T: Clone + Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        Ok(match flights.join(key) {
             Joined::Follower(follower) => follower,
             Joined::Leader(leader) => {
                 let follower = leader.follower();
                 self.lead(leader, work())?;
                 follower
             }
-        };
-        Ok(wait(follower)?)
+        })
     }
 
     /// Begins work for all who wait with the leader.

@@ -1,6 +1,10 @@
 //! The bounds of a source: time, memory, and how much is asked for at once.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::tier::DiskTier;
 
 /// One mebibyte.
 const MIB: u64 = 1024 * 1024;
@@ -14,9 +18,15 @@ const MOST_REUSE: Duration = Duration::from_millis(100);
 /// The bounds of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The time within which whoever serves compares what it has with the bucket. What was found serves further looks for
-    /// a quarter of it, and for no more than 100 milliseconds. Zero: each look asks the bucket.
+    /// The time within which whoever serves compares what it has with the bucket. What was found serves further looks for as
+    /// long; without [`stale_while_revalidate`](Self::stale_while_revalidate) for a quarter of it, and for no more than 100
+    /// milliseconds. Zero: each look asks the bucket.
     pub revalidate: Duration,
+    /// The time beyond [`revalidate`](Self::revalidate) for which what was found is told at once, while it is compared in
+    /// the background (RFC 5861 section 3). Nothing if `revalidate` is zero.
+    pub stale_while_revalidate: Duration,
+    /// The time beyond `revalidate` for which what was found is told while the bucket cannot be asked (RFC 5861 section 4).
+    pub stale_if_error: Duration,
     /// True if no object is ever replaced by another, nor removed while it is needed: what is known to be there is not asked
     /// for again.
     pub is_immutable: bool,
@@ -34,12 +44,18 @@ pub struct Settings {
     pub slice_memory: usize,
     /// The index that tells a directory where the bucket has no list of what it holds: HTTP servers.
     pub index: String,
+    /// The tier on a disk between memory and the bucket, which several sources may share. Default: none.
+    pub tier: Option<Arc<DiskTier>>,
+    /// The clock that ages are told by.
+    pub clock: Clock,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
             revalidate: Duration::from_secs(1),
+            stale_while_revalidate: Duration::from_secs(10),
+            stale_if_error: Duration::from_hours(24),
             is_immutable: false,
             timeout: Duration::from_secs(10),
             retries: 2,
@@ -48,6 +64,8 @@ impl Default for Settings {
             slice_size: 4 * MIB,
             slice_memory: 64 * 1024 * 1024,
             index: "index.html".to_owned(),
+            tier: None,
+            clock: Clock::default(),
         }
     }
 }
@@ -56,6 +74,11 @@ impl Settings {
     /// These settings within what can work.
     pub(crate) fn bounded(self) -> Self {
         Settings {
+            stale_while_revalidate: match self.revalidate.is_zero() {
+                // Each look asks the bucket.
+                true => Duration::ZERO,
+                false => self.stale_while_revalidate,
+            },
             timeout: self.timeout.max(Duration::from_millis(1)),
             lookups: self.lookups.max(1),
             fetches: self.fetches.max(1),

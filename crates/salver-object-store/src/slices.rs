@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use salver_assets::Patience;
-use salver_coalesce::{Joined, SingleFlight};
+use salver_coalesce::Joined;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::Bucket;
+use crate::bucket_tier::BucketTier;
 use crate::failure::Failure;
 use crate::object::Object;
-use crate::runtime::LazyRuntime;
+use crate::runtime::{Flights, LazyRuntime};
 use crate::settings::Settings;
 
 /// The bytes that a slice takes besides its own.
@@ -38,19 +39,26 @@ type SliceResult = Result<Bytes, Failure>;
 pub(crate) struct Slices {
     bucket: Arc<Bucket>,
     runtime: Arc<LazyRuntime>,
+    tier: BucketTier,
     size: u64,
     kept: Mutex<BoundedCache<SliceKey, Bytes>>,
-    flights: SingleFlight<SliceKey, SliceResult>,
+    flights: Flights<SliceKey, Bytes>,
 }
 
 impl Slices {
-    pub(crate) fn new(bucket: Arc<Bucket>, runtime: Arc<LazyRuntime>, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        bucket: Arc<Bucket>,
+        runtime: Arc<LazyRuntime>,
+        tier: BucketTier,
+        settings: &Settings,
+    ) -> Self {
         Slices {
             bucket,
             runtime,
+            tier,
             size: settings.slice_size,
             kept: Mutex::new(BoundedCache::new(settings.slice_memory)),
-            flights: SingleFlight::new(Err(Failure::given_up())),
+            flights: Flights::new(Err(Failure::given_up())),
         }
     }
 
@@ -62,6 +70,11 @@ impl Slices {
     /// Keeps the whole content of a short object, which is its only slice.
     pub(crate) fn keep_whole(&self, object: &Object, content: Bytes) {
         self.keep(key(object, 0), content);
+    }
+
+    /// The whole content of a short object, if it is in memory.
+    pub(crate) fn whole(&self, object: &Object) -> Option<Bytes> {
+        self.kept().get(&key(object, 0))
     }
 
     /// A slice of an object. Whoever may wait has it asked for, or waits with those who do.
@@ -82,6 +95,10 @@ impl Slices {
         if patience == Patience::MustNotWait {
             return Err(io::ErrorKind::WouldBlock.into());
         }
+        if let Some(bytes) = self.tier.slice(object, number) {
+            self.keep(key, bytes.clone());
+            return Ok(bytes);
+        }
         self.runtime
             .once(&self.flights, &key, || self.fetch(object, number))
     }
@@ -94,7 +111,7 @@ impl Slices {
         }
         if let Joined::Leader(leader) = self.flights.join(&key) {
             // Whoever needs it finds out why it cannot be had.
-            let _ = self.runtime.lead(leader, self.fetch(object, number));
+            let _ = self.runtime.lead(leader, self.fetch_ahead(object, number));
         }
     }
 
@@ -106,6 +123,26 @@ impl Slices {
         let kept = self.kept();
         let mut numbers = range.start / self.size..=last / self.size;
         numbers.all(|number| kept.contains(&key(object, number)))
+    }
+
+    /// Takes a slice from the tier, or asks for it, and keeps it.
+    fn fetch_ahead(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        number: u64,
+    ) -> impl Future<Output = SliceResult> + Send + use<> {
+        let (slices, object) = (Arc::clone(self), Arc::clone(object));
+        async move {
+            if slices.tier.is_there() {
+                let (tier, of) = (slices.tier.clone(), Arc::clone(&object));
+                let read = tokio::task::spawn_blocking(move || tier.slice(&of, number));
+                if let Ok(Some(bytes)) = read.await {
+                    slices.keep(key(&object, number), bytes.clone());
+                    return Ok(bytes);
+                }
+            }
+            slices.fetch(&object, number).await
+        }
     }
 
     /// Asks for a slice, and keeps it.
@@ -124,7 +161,11 @@ impl Slices {
                 None => {
                     let start = number.saturating_mul(slices.size);
                     let end = object.length().min(start.saturating_add(slices.size));
-                    slices.bucket.fetch(&object, start..end).await
+                    let fetched = slices.bucket.fetch(&object, start..end).await;
+                    if let Ok(bytes) = &fetched {
+                        slices.tier.keep_slice(&object, number, bytes.clone());
+                    }
+                    fetched
                 }
             };
             if let Ok(bytes) = &result {

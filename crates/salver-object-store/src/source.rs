@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use object_store::ObjectStore;
 use salver_assets::source::{Metadata, Opened, Reader};
 use salver_assets::{Patience, Source, View};
 
 use crate::bucket::{Bucket, PAGE};
+use crate::bucket_tier::BucketTier;
 use crate::listing::{Listing, Listings};
 use crate::location::{Location, LocationError};
-use crate::lookup::{Found, Lookups};
+use crate::lookup::{Found, Lookups, Told};
 use crate::object::{Object, directory};
 use crate::remote_object::RemoteObject;
 use crate::runtime::LazyRuntime;
@@ -30,6 +32,10 @@ use crate::slices::Slices;
 /// each answer is compared with it. Slices are put together under a strong tag only. Once an object is replaced, what was opened before and has not come yet can be had no
 /// more, unless the bucket keeps versions.
 ///
+/// **Stale rather than late.** What was found is told at once for a while after it would have to be compared
+/// ([`Settings::stale_while_revalidate`]), and for long if the bucket cannot be asked ([`Settings::stale_if_error`]); how old
+/// it is, the view [says](View::age). It is compared in the background, once however many ask.
+///
 /// **Bounded.** Each request has a time limit with all its attempts, there are so many at once and no more, and what is
 /// kept has a budget. A bucket that cannot be reached is an error of a kind that the engine answers with 503.
 #[derive(Clone)]
@@ -39,6 +45,7 @@ pub struct ObjectStoreSource {
     listings: Arc<Listings>,
     store: Arc<dyn ObjectStore>,
     place: Arc<str>,
+    stale_if_error: Duration,
 }
 
 impl ObjectStoreSource {
@@ -72,17 +79,23 @@ impl ObjectStoreSource {
             lists,
             prefix,
             place,
+            endpoint,
         } = location;
+        let tier = BucketTier::new(&settings, &format!("{endpoint}{place}"));
         let store = Arc::clone(&objects);
         let bucket = Arc::new(Bucket::new(objects, lists, &settings));
         let runtime = Arc::<LazyRuntime>::default();
-        let slices = Slices::new(Arc::clone(&bucket), Arc::clone(&runtime), &settings);
-        let slices = Arc::new(slices);
+        let slices = Arc::new(Slices::new(
+            Arc::clone(&bucket),
+            Arc::clone(&runtime),
+            tier.clone(),
+            &settings,
+        ));
         let lookups = Arc::new(Lookups::new(
             Arc::clone(&bucket),
             Arc::clone(&runtime),
-            Arc::clone(&slices),
-            prefix.clone(),
+            (Arc::clone(&slices), tier),
+            (prefix.clone(), &place),
             &settings,
         ));
         let listings = Listings::new(bucket, runtime, prefix, lookups.device(), &settings);
@@ -92,6 +105,7 @@ impl ObjectStoreSource {
             listings: Arc::new(listings),
             store,
             place: place.into(),
+            stale_if_error: settings.stale_if_error,
         }
     }
 
@@ -127,22 +141,46 @@ impl Source for ObjectStoreSource {
             seen: Mutex::default(),
         }))
     }
+
+    fn stale_if_error(&self) -> Duration {
+        self.stale_if_error
+    }
+
+    fn invalidate(&self, path: &[u8]) {
+        self.lookups.invalidate(path);
+        self.listings.clear();
+    }
+
+    fn invalidate_prefix(&self, prefix: &[u8]) {
+        self.lookups.invalidate_prefix(prefix);
+        self.listings.clear();
+    }
 }
 
 /// The tree as one who asks sees it: what was found once stays so, and what a listing told of files is not asked again,
 /// file by file.
 struct BucketView {
     source: ObjectStoreSource,
-    seen: Mutex<HashMap<Vec<u8>, Found>>,
+    seen: Mutex<Seen>,
+}
+
+/// What a view has told.
+#[derive(Debug, Default)]
+struct Seen {
+    found: HashMap<Vec<u8>, Found>,
+    /// The age of the oldest of it.
+    age: Duration,
 }
 
 impl BucketView {
     fn find(&self, path: &[u8], patience: Patience) -> io::Result<Found> {
-        if let Some(found) = self.seen().get(path) {
+        if let Some(found) = self.seen().found.get(path) {
             return Ok(found.clone());
         }
-        let found = self.source.lookups.find(path, patience)?;
-        self.seen().insert(path.to_vec(), found.clone());
+        let Told { found, age } = self.source.lookups.find(path, patience)?;
+        let mut seen = self.seen();
+        seen.age = seen.age.max(age);
+        seen.found.insert(path.to_vec(), found.clone());
         Ok(found)
     }
 
@@ -163,11 +201,11 @@ impl BucketView {
                 b"" => name.clone(),
                 path => [path, b"/", name].concat(),
             };
-            seen.insert(path, found.clone());
+            seen.found.insert(path, found.clone());
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Found>> {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -229,10 +267,14 @@ impl View for BucketView {
             }
         };
         // What has names in it is a directory, unless a file is known to stand before it.
-        let is_file = matches!(self.seen().get(path), Some(Found::File(_)));
+        let is_file = matches!(self.seen().found.get(path), Some(Found::File(_)));
         if is_file || names.is_empty() {
             self.expect_directory(path)?;
         }
         Ok(names.into_iter().take(most).collect())
+    }
+
+    fn age(&self) -> Duration {
+        self.seen().age
     }
 }

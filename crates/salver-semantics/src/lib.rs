@@ -24,6 +24,7 @@ pub mod precondition;
 pub mod range;
 pub mod validator;
 
+mod cache_groups;
 mod civil_time;
 mod client_key;
 mod compressible;
@@ -47,6 +48,7 @@ pub use cache_control::{
     IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted, may_be_fingerprinted,
     versioned_name,
 };
+pub use cache_groups::is_in_group;
 pub use cache_status::{CacheState, CacheStatus};
 pub use civil_time::CivilTime;
 pub use client_key::ClientKey;

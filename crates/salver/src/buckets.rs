@@ -1,12 +1,14 @@
 //! Buckets that are served, from their URLs to sources.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use salver_assets::{Config, Source};
-use salver_object_store::{ObjectStoreSource, ReleaseBucket, Settings};
+use salver_object_store::{DiskTier, ObjectStoreSource, ReleaseBucket, Settings};
 use salver_store::{Bucket, StoreSource};
 
+use crate::bucket_settings::BucketSettings;
 use crate::failure::Failure;
 
 /// The buckets that are served.
@@ -53,6 +55,16 @@ impl<T> Served<T> {
     }
 }
 
+/// The tiers that objects are kept in.
+static TIERS: Mutex<Vec<KeptTier>> = Mutex::new(Vec::new());
+
+/// A tier of some buckets, as long as somebody serves one of them.
+struct KeptTier {
+    path: PathBuf,
+    most: u64,
+    tier: Weak<DiskTier>,
+}
+
 /// The source of the bucket that a URL leads to; nobody is asked yet.
 ///
 /// # Errors
@@ -60,9 +72,9 @@ impl<T> Served<T> {
 pub(crate) fn open(
     url: &str,
     engine: &Config,
-    timeout: Duration,
+    of_site: &BucketSettings,
 ) -> Result<Arc<dyn Source>, Failure> {
-    let source = SERVED.open(url, settings(engine, timeout), |url, settings| {
+    let source = SERVED.open(url, settings(engine, of_site), |url, settings| {
         let source = ObjectStoreSource::open(url, settings);
         source.map_err(|error| Failure::Misused(error.to_string()))
     })?;
@@ -78,11 +90,11 @@ pub(crate) fn open_store(
     url: &str,
     engine: &Config,
     revalidate: Duration,
-    timeout: Duration,
+    of_site: &BucketSettings,
 ) -> Result<Arc<StoreSource>, Failure> {
     let settings = Settings {
         revalidate,
-        ..settings(engine, timeout)
+        ..settings(engine, of_site)
     };
     STORES.open(url, settings, |url, settings| {
         let bucket = release_bucket(url, settings)?;
@@ -110,10 +122,13 @@ fn release_bucket(url: &str, settings: Settings) -> Result<Arc<dyn Bucket>, Fail
 }
 
 /// The bounds of a source before this engine.
-fn settings(engine: &Config, timeout: Duration) -> Settings {
+fn settings(engine: &Config, of_site: &BucketSettings) -> Settings {
     let mut settings = Settings {
         revalidate: engine.revalidate,
-        timeout,
+        timeout: of_site.timeout,
+        stale_while_revalidate: of_site.stale_while_revalidate,
+        stale_if_error: of_site.stale_if_error,
+        tier: of_site.kept_in.as_ref().map(tier),
         ..Settings::default()
     };
     if let Some(index) = engine.index.first() {
@@ -122,11 +137,35 @@ fn settings(engine: &Config, timeout: Duration) -> Settings {
     settings
 }
 
+/// The tier in a directory: one for all buckets, before and after a reload, because it is one process's.
+fn tier((path, most): &(PathBuf, u64)) -> Arc<DiskTier> {
+    let mut tiers = TIERS.lock().unwrap_or_else(PoisonError::into_inner);
+    tiers.retain(|kept| kept.tier.strong_count() > 0);
+    let known = tiers
+        .iter()
+        .find(|kept| kept.path == *path && kept.most == *most);
+    if let Some(tier) = known.and_then(|kept| kept.tier.upgrade()) {
+        return tier;
+    }
+    let tier = Arc::new(DiskTier::new(path.clone(), *most));
+    tiers.push(KeptTier {
+        path: path.clone(),
+        most: *most,
+        tier: Arc::downgrade(&tier),
+    });
+    tier
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TIME: Duration = Duration::from_secs(3);
+    const OF_SITE: BucketSettings = BucketSettings {
+        timeout: Duration::from_secs(3),
+        stale_while_revalidate: Duration::from_secs(4),
+        stale_if_error: Duration::from_secs(5),
+        kept_in: None,
+    };
 
     #[test]
     fn the_bounds_are_those_of_the_site() {
@@ -135,8 +174,14 @@ mod tests {
             index: vec!["start.html".to_owned(), "index.html".to_owned()],
             ..Config::default()
         };
-        let settings = settings(&engine, TIME);
-        assert_eq!((settings.revalidate.as_secs(), settings.timeout), (7, TIME));
+        let settings = settings(&engine, &OF_SITE);
+        let times = [
+            settings.revalidate,
+            settings.timeout,
+            settings.stale_while_revalidate,
+            settings.stale_if_error,
+        ];
+        assert_eq!(times.map(|time| time.as_secs()), [7, 3, 4, 5]);
         assert_eq!(settings.index, "start.html");
     }
 
@@ -144,17 +189,38 @@ mod tests {
     fn one_bucket_is_one_source_as_long_as_it_is_served() {
         let engine = Config::default();
         let url = "http://127.0.0.1:9/one-source";
-        let one = open(url, &engine, TIME).unwrap();
-        let is_one = |url, timeout| {
-            let other = open(url, &engine, timeout).unwrap();
+        let one = open(url, &engine, &OF_SITE).unwrap();
+        let is_one = |url, of_site: &BucketSettings| {
+            let other = open(url, &engine, of_site).unwrap();
             std::ptr::addr_eq(Arc::as_ptr(&one), Arc::as_ptr(&other))
         };
-        assert!(is_one(url, TIME));
-        assert!(!is_one(url, TIME * 2));
-        assert!(!is_one("http://127.0.0.1:9/another", TIME));
+        assert!(is_one(url, &OF_SITE));
+        let others = BucketSettings {
+            stale_if_error: Duration::ZERO,
+            ..OF_SITE
+        };
+        assert!(!is_one(url, &others));
+        assert!(!is_one("http://127.0.0.1:9/another", &OF_SITE));
         let watch = Arc::downgrade(&one);
         drop(one);
         assert!(watch.upgrade().is_none());
-        assert!(open(url, &engine, TIME).is_ok());
+        assert!(open(url, &engine, &OF_SITE).is_ok());
+    }
+
+    #[test]
+    fn all_buckets_have_one_tier_in_a_directory() {
+        let kept = ("/nowhere/objects".into(), 1 << 30);
+        let of_site = BucketSettings {
+            kept_in: Some(kept.clone()),
+            ..OF_SITE
+        };
+        let of = |of_site| settings(&Config::default(), of_site).tier.unwrap();
+        let one = of(&of_site);
+        assert_eq!(of(&of_site), one);
+        let larger = BucketSettings {
+            kept_in: Some((kept.0, 2 << 30)),
+            ..OF_SITE
+        };
+        assert_ne!(of(&larger), one);
     }
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use salver_assets::{CodingDirectory, Config};
-use salver_config::Configuration;
+use salver_config::{Configuration, Site};
 
+use crate::bucket_settings::most_of_codings;
 use crate::failure::Failure;
 use crate::roots::absolute;
 use crate::site_settings::SiteSettings;
@@ -45,9 +46,14 @@ impl KeptCodings {
         let served: Vec<&Path> = shown.map(|shown| &*shown.path).collect();
         CodingDirectory::check(&path, &served)
             .map_err(|error| Failure::Misused(format!("{} {path:?}: {error}", setting.name())))?;
+        let most = *configuration.server.cache_dir_size;
+        let has_buckets = configuration.sites.iter().any(Site::has_bucket);
         Ok(Some(KeptCodings {
             path,
-            most: *configuration.server.cache_dir_size,
+            most: match has_buckets {
+                true => most_of_codings(most),
+                false => most,
+            },
             name: setting.name(),
         }))
     }

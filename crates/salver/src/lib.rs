@@ -13,6 +13,7 @@ pub(crate) mod admin;
 pub mod banner;
 mod bounds;
 mod browser;
+mod bucket_settings;
 #[cfg_attr(not(feature = "object-store"), path = "buckets/absent.rs")]
 mod buckets;
 pub mod command_line;

@@ -15,6 +15,7 @@ use salver_config::{Setting, Site};
 use salver_store::Store;
 use salver_store::StoreSource;
 
+use crate::bucket_settings::BucketSettings;
 use crate::buckets;
 use crate::failure::Failure;
 
@@ -72,11 +73,11 @@ pub(crate) fn store_looked_at(site: &Site, said: &Setting<Duration>) -> Option<D
 pub(crate) fn open_store(
     engine: &Config,
     path: &Path,
-    timeout: Duration,
+    of_buckets: &BucketSettings,
 ) -> Result<(PathBuf, Arc<StoreSource>), Failure> {
     if is_url(path.as_os_str()) {
         let (url, revalidate) = (path.to_string_lossy(), engine.revalidate * LOOKS_AT_MEMORY);
-        let source = buckets::open_store(&url, engine, revalidate, timeout)?;
+        let source = buckets::open_store(&url, engine, revalidate, of_buckets)?;
         return Ok((path.to_owned(), source));
     }
     let path = absolute(path)?;

@@ -11,6 +11,7 @@ use salver_config::conventions::{CleanUrls, ReleaseAddresses};
 use salver_config::values::{self, Coding, Spa, is_url};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
+use crate::bucket_settings::BucketSettings;
 use crate::buckets;
 use crate::conventions::{alternatives, lists, with_conventions};
 use crate::failure::Failure;
@@ -45,6 +46,8 @@ pub struct SiteSettings {
     pub kept: Vec<KeptTree>,
     /// The directory for all that is kept across restarts, if there is one.
     cache_directory: Option<PathBuf>,
+    /// What holds for its buckets.
+    pub of_buckets: BucketSettings,
     /// True if it is one of several.
     is_one_of_several: bool,
     rules: Option<Arc<RuleSet>>,
@@ -86,7 +89,9 @@ impl SiteSettings {
             false => cache_max_file,
         };
         engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
+        let cache_directory = server.cache_dir.as_deref().map(absolute).transpose()?;
         let mut settings = SiteSettings {
+            of_buckets: BucketSettings::new(server, site, cache_directory.as_deref()),
             hosts: site.hosts.iter().map(ToString::to_string).collect(),
             engine,
             hsts: *site.hsts,
@@ -95,7 +100,7 @@ impl SiteSettings {
             store: None,
             releases: None,
             kept: Vec::new(),
-            cache_directory: server.cache_dir.as_deref().map(absolute).transpose()?,
+            cache_directory,
             is_one_of_several: configuration.sites.len() > 1,
             rules: rules(site).map_err(|failures| first(failures, site))?,
         };
@@ -231,7 +236,8 @@ impl SiteSettings {
 
     /// Opens a bucket, which is asked nothing yet: the process has no thread for that before it is what it is to be.
     fn open_bucket(&mut self, url: &Path, site: &Site) -> Result<Arc<dyn Source>, Failure> {
-        let source = buckets::open(&url.to_string_lossy(), &self.engine, *site.bucket_timeout)?;
+        let url_text = url.to_string_lossy();
+        let source = buckets::open(&url_text, &self.engine, &self.of_buckets)?;
         if *site.live_reload {
             return Err(Failure::Misused(format!(
                 "{} is for who works on a directory: give that instead of {}",
@@ -262,7 +268,7 @@ impl SiteSettings {
                 site.store.name()
             )));
         }
-        let (path, source) = open_store(&self.engine, path, *site.bucket_timeout)?;
+        let (path, source) = open_store(&self.engine, path, &self.of_buckets)?;
         if source.has_no_release() {
             self.warnings.push(format!(
                 "there is no release in {path:?}: all is answered 404 until `salver deploy` has made one"

@@ -160,6 +160,8 @@ fn what_is_done_and_told() {
     );
     let prefix = format!("{:?}", Purge::Prefix(b"/x/".to_vec()));
     check("POST", "/cache/purge?prefix=/x/", 200, "2", Some(&prefix));
+    let group = format!("{:?}", Purge::Group(b"a b".to_vec()));
+    check("POST", "/cache/purge?group=a%20b", 200, "2", Some(&group));
     check("POST", "/cache/purge?all", 200, "2", Some("All"));
     check(
         "POST",

@@ -56,6 +56,9 @@ impl CodingDirectory {
     /// The name of the directory within it that a program may keep other things in, which is passed over.
     pub const PREVIOUS: &'static str = "previous";
 
+    /// The same for what came from other machines.
+    pub const OBJECTS: &'static str = "objects";
+
     /// Checks that a directory at `path` would lie in none of `served`, the directories whose files anybody may ask for.
     ///
     /// # Errors
@@ -81,7 +84,10 @@ impl CodingDirectory {
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();
             let is_ours = |name: &str| {
-                is_name(name) || name.starts_with(UNFINISHED) || name == CodingDirectory::PREVIOUS
+                is_name(name)
+                    || name.starts_with(UNFINISHED)
+                    || name == CodingDirectory::PREVIOUS
+                    || name == CodingDirectory::OBJECTS
             };
             if !name.to_str().is_some_and(is_ours) {
                 return Ok(false);

@@ -17,7 +17,7 @@ use crate::resource::entry::{CacheEntry, EntryRules, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
 use crate::resource::listed_page::ListedPage;
-use crate::resource::load::{Load, PausedAttempt};
+use crate::resource::load::{Attempted, Load, PausedAttempt};
 use crate::resource::locate::Found;
 use crate::resource::made_codings;
 use crate::resource::rendered_page::{self, PageState};
@@ -31,17 +31,17 @@ use crate::source::{Identity, Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
 impl Load {
-    /// Makes one attempt; gives the result, and the moment since which it is known to hold. `looked` is set once it is
-    /// known what is at the path.
+    /// Makes one attempt. `looked` is set once it is known what is at the path.
     pub(super) fn attempt(
         &self,
         context: ReadContext<'_>,
         began: Duration,
         looked: &Cell<bool>,
-    ) -> Result<(LoadResult, Duration), Stop> {
+    ) -> Result<Attempted, Stop> {
         if let Some(page) = &self.listed {
             looked.set(true);
-            return Ok((self.listed_page(page, began, context.patience)?, began));
+            let page = self.listed_page(page, began, context.patience)?;
+            return Ok(Attempted::now(page, began));
         }
         let paused = self.retry.paused.take();
         let paused = paused.filter(|paused| paused.is_still());
@@ -50,7 +50,8 @@ impl Load {
             Some(paused) => (paused.looked, paused.opened),
             None => {
                 let Some(mount) = self.shared.mounts.get(self.mount) else {
-                    return Ok((LoadResult::Failed(LoadError::GivenUp), began));
+                    let given_up = LoadResult::Failed(LoadError::GivenUp);
+                    return Ok(Attempted::now(given_up, began));
                 };
                 let view = match mount.source.view(context.patience) {
                     // A tree that has gone holds nothing.
@@ -58,13 +59,14 @@ impl Load {
                         let previous = self.previous.as_ref().map(|previous| &previous.entry);
                         let rules = previous.map(|entry| entry.rules.clone());
                         let missing = (Resource::Missing, rules.unwrap_or_default());
-                        return Ok((self.without_content(&Found::Missing, missing, began), began));
+                        let missing = self.without_content(&Found::Missing, missing, began);
+                        return Ok(Attempted::now(missing, began));
                     }
                     view => view?,
                 };
                 match self.look(mount, view, context, began)? {
                     Some(look) => (look, Vec::new()),
-                    None => return Ok((LoadResult::Outdated, began)),
+                    None => return Ok(Attempted::now(LoadResult::Outdated, began)),
                 }
             }
         };
@@ -85,7 +87,14 @@ impl Load {
                 opened,
             }));
         }
-        Ok((result?, began))
+        let age = view.age();
+        let result = match result? {
+            LoadResult::Ready { entry, opened } if age > self.shared.config.revalidate => {
+                LoadResult::Stale { entry, opened }
+            }
+            result => result,
+        };
+        Ok(Attempted { result, began, age })
     }
 
     /// The result for what was found. `is_whole` says whether siblings have been looked for.

@@ -189,6 +189,9 @@ pub(crate) struct CacheEntry {
     /// True if the last look had to wait for a disk or a file server: then the next one begins before the
     /// answer is too old to be given, so that no request has to wait for it.
     slow_to_check: AtomicBool,
+    /// The moment until which it is used without another look, although one is due, in microseconds since the engine's
+    /// epoch: its source has just told what it knew, and finds out whether that still is so.
+    deferred: AtomicU64,
     /// The codings that were asked for since the last look, a bit each; those against dictionaries from
     /// [`DELTAS`] on.
     asked: AtomicU32,
@@ -218,6 +221,8 @@ impl Cached for CacheEntry {
 pub(crate) enum Freshness {
     /// Fresh: answer from it.
     Fresh,
+    /// Stale, and its source is finding out what has become of it: answer from it.
+    Stale,
     /// To be compared with the disk first, by this request.
     Revalidate,
     /// Stale, and another request is comparing it: wait for the result.
@@ -261,6 +266,7 @@ impl CacheEntry {
             checked: AtomicU64::new(micros(checked)),
             checking: AtomicBool::new(false),
             slow_to_check: AtomicBool::new(false),
+            deferred: AtomicU64::new(0),
             asked: AtomicU32::new(0),
             uses: UseCounter::new(uses),
         }
@@ -336,6 +342,12 @@ impl CacheEntry {
         if !self.is_due(now, revalidate) {
             return Freshness::Fresh;
         }
+        if micros(now) < self.deferred.load(Ordering::Relaxed) {
+            return match self.is_fresh(now, revalidate) {
+                true => Freshness::Fresh,
+                false => Freshness::Stale,
+            };
+        }
         if !self.checking.swap(true, Ordering::AcqRel) {
             Freshness::Revalidate
         } else if self.is_fresh(now, revalidate) {
@@ -389,6 +401,11 @@ impl CacheEntry {
         let bit = 1_u32.checked_shl(number).unwrap_or_default();
         self.asked.load(Ordering::Relaxed) & bit == 0
             && self.asked.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
+    /// Has it used until then without another look.
+    pub(crate) fn defer(&self, until: Duration) {
+        self.deferred.store(micros(until), Ordering::Relaxed);
     }
 
     /// Ends the look, whatever it gave.
@@ -455,6 +472,23 @@ mod tests {
         check(1001, 10, 9);
         check(11_001, 10, -1);
         check(1000 + 86_400_000, 1, -86_399);
+    }
+
+    #[test]
+    fn what_is_being_found_out_is_not_asked_again_at_once() {
+        let entry = entry(1000);
+        let ask = |now| entry.freshness(Duration::from_millis(now), Duration::from_secs(1));
+        entry.set_slow_to_check(true);
+        entry.defer(Duration::from_millis(1520));
+        assert_eq!(ask(1519), Freshness::Fresh);
+        assert_eq!(ask(1520), Freshness::Revalidate);
+        entry.end_check();
+        entry.defer(Duration::from_millis(2020));
+        assert_eq!((ask(2000), ask(2019)), (Freshness::Stale, Freshness::Stale));
+        assert_eq!(
+            (ask(2020), ask(2020)),
+            (Freshness::Revalidate, Freshness::Wait)
+        );
     }
 
     #[test]

@@ -49,8 +49,11 @@ pub(crate) enum LoadResult {
         entry: Arc<CacheEntry>,
         opened: Option<Opened>,
     },
-    /// The resource as it was at an earlier look: its present state could not be found out.
-    Stale(Arc<CacheEntry>),
+    /// The resource as it was at an earlier look: its present state could not be found out, or is being found out.
+    Stale {
+        entry: Arc<CacheEntry>,
+        opened: Option<Opened>,
+    },
     /// The rules have changed since the resource was wanted: begin again with the request.
     Outdated,
     /// Why there is no resource.

@@ -16,14 +16,14 @@ use crate::log::PATHS;
 use crate::path::path_of_key;
 use crate::resource::coding_choice::CodingChoice;
 use crate::resource::engine_state::EngineState;
-use crate::resource::entry::CacheEntry;
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::{LoadLeader, LoadResult};
 use crate::resource::listed_page::ListedPage;
 use crate::resource::resolve::Looked;
 use crate::resource::ruling::Ruling;
 use crate::source::growth::{Growth, Sample};
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
-use crate::source::{Identity, Opened, Patience};
+use crate::source::{Identity, Opened, Patience, STALE_IF_ERROR};
 
 /// The attempts at a file that changes between looking and reading that follow at once; further ones follow
 /// after pauses.
@@ -35,9 +35,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The time beyond `revalidate` for which an old answer is given while a file never rests: one look takes as
 /// long.
 const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(1));
-
-/// The time beyond `revalidate` for which an old answer is given while looking fails.
-const FAILING_FOR: Duration = Duration::from_secs(10);
 
 /// The work that has to be done before a request can be answered. Perform it and give the outcome to
 /// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who wait for it.
@@ -83,6 +80,8 @@ pub struct Outcome {
     pub(crate) result: LoadResult,
     /// The moment at which the look at the disk began.
     pub(crate) began: Duration,
+    /// The age of what the source told then, if it did not look itself.
+    pub(crate) age: Duration,
     /// The error of the storage, if that is why it failed.
     pub(crate) cause: Option<Arc<io::Error>>,
 }
@@ -93,6 +92,7 @@ impl Outcome {
         Outcome {
             result: LoadResult::Failed(LoadError::Overloaded),
             began: Duration::ZERO,
+            age: Duration::ZERO,
             cause: None,
         }
     }
@@ -119,6 +119,34 @@ pub struct RunAgain {
     pub load: Box<Load>,
     /// The time after which to run it again.
     pub after: Duration,
+}
+
+/// The result of an attempt.
+pub(super) struct Attempted {
+    pub(super) result: LoadResult,
+    /// The moment at which its look began.
+    pub(super) began: Duration,
+    /// The age of what the source told then.
+    pub(super) age: Duration,
+}
+
+impl Attempted {
+    /// The result of a look that was one.
+    pub(super) fn now(result: LoadResult, began: Duration) -> Self {
+        Attempted {
+            result,
+            began,
+            age: Duration::ZERO,
+        }
+    }
+}
+
+/// The result that the last answer is.
+fn stale(entry: Arc<CacheEntry>) -> LoadResult {
+    LoadResult::Stale {
+        entry,
+        opened: None,
+    }
 }
 
 /// The state of a load between two attempts.
@@ -224,10 +252,10 @@ impl Load {
         drop(paused);
         let mut attempts = 0;
         let mut cause = None;
-        let (result, began) = loop {
+        let Attempted { result, began, age } = loop {
             attempts += 1;
             let after = match self.attempt(context, began, looked) {
-                Ok(ready) => break ready,
+                Ok(attempted) => break attempted,
                 Err(Stop::WouldWait) if patience == Patience::MustNotWait => Duration::ZERO,
                 Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {
                     began = first.saturating_add(begun.elapsed());
@@ -238,29 +266,31 @@ impl Load {
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
                     let previous = match failure {
-                        // A disk that fails for a moment, and the want of a descriptor to look with.
-                        LoadError::Failed(_)
-                        | LoadError::Unavailable(_)
-                        | LoadError::Overloaded => self.answer_within(FAILING_FOR, began),
+                        LoadError::Failed(_) => self.answer_within(STALE_IF_ERROR, began),
+                        // A store that is not there for a while, and the want of a descriptor to look with.
+                        LoadError::Unavailable(_) | LoadError::Overloaded => {
+                            self.answer_within(self.stale_if_error(), began)
+                        }
                         LoadError::Forbidden | LoadError::Unsettled | LoadError::GivenUp => None,
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
                     if let Some(entry) = previous {
-                        break (LoadResult::Stale(entry), began);
+                        break Attempted::now(stale(entry), began);
                     }
                     cause = Some(Arc::new(error));
-                    break (LoadResult::Failed(failure), began);
+                    break Attempted::now(LoadResult::Failed(failure), began);
                 }
             };
             if patience == Patience::MustNotWait || !context.is_spent() {
                 return Err(RetryLater { after });
             }
             let now = waited_from.saturating_add(since.elapsed());
-            break (self.unsettled(now), began);
+            break Attempted::now(self.unsettled(now), began);
         };
         Ok(Outcome {
             result,
             began,
+            age,
             cause,
         })
     }
@@ -309,7 +339,7 @@ impl Load {
                         self.shared.place(path_of_key(&self.key).0)
                     );
                 }
-                LoadResult::Stale(entry)
+                stale(entry)
             }
             None => {
                 if is_first("unsettled") {
@@ -321,6 +351,12 @@ impl Load {
                 LoadResult::Failed(LoadError::Unsettled)
             }
         }
+    }
+
+    /// The time beyond `revalidate` for which an old answer is given while the source cannot be reached.
+    fn stale_if_error(&self) -> Duration {
+        let mount = self.shared.mounts.get(self.mount);
+        mount.map_or(Duration::ZERO, |mount| mount.source.stale_if_error())
     }
 
     /// The old answer, if there is one that could be given again and `revalidate` is over for no longer than
@@ -339,8 +375,11 @@ impl Load {
         Some((&representations.found.identity, grown))
     }
 
-    /// True if `entry` is a file and has in memory what is wanted of it.
+    /// True if `entry` is a file and has in memory what is wanted of it, or lists a directory.
     fn is_served_by(&self, entry: &CacheEntry) -> bool {
+        if matches!(entry.resource, Resource::Listing(_)) {
+            return true;
+        }
         let Some(representations) = entry.resource.representations() else {
             return false;
         };

@@ -4,13 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use salver_rules::{FieldChange, Outcome, Route};
-use salver_semantics::ContentCoding;
+use salver_semantics::{ContentCoding, is_in_group};
 
 use crate::path::variant_key;
 use crate::resource::head::{Field, Head, OwnField};
 
 /// The statuses that are answered without a rule for them, and for which rules may have a page.
 const PAGED: [u16; 9] = [400, 401, 403, 404, 405, 429, 500, 501, 503];
+
+/// The field by which answers are in groups.
+const CACHE_GROUPS: &str = "cache-groups";
 
 /// The ruling for all requests for a path, or for those that are alike to its rules.
 #[derive(Debug, Default)]
@@ -153,6 +156,19 @@ impl Ruling {
     pub(crate) fn change_error(&self, coding: ContentCoding, head: &mut Head) {
         let changes = self.changes(coding).iter();
         apply(changes.filter(|change| is_for_errors(&change.name)), head);
+    }
+
+    /// True if its answers are in this group, by the field `Cache-Groups` (RFC 9875).
+    pub(crate) fn is_in_group(&self, group: &[u8]) -> bool {
+        let is_one = |change: &FieldChange| {
+            let values = change.values.iter();
+            &*change.name == CACHE_GROUPS
+                && values
+                    .clone()
+                    .any(|value| is_in_group(value.as_bytes(), group))
+        };
+        let codings = self.of_codings.iter().map(|(_, changes)| changes);
+        codings.chain([&self.changes]).flatten().any(is_one)
     }
 
     /// The fields for answers in which no file takes part: redirects and errors.

@@ -164,7 +164,7 @@ impl TreeRules {
             _ => false,
         };
         if found.iter().zip(&files).all(is_same) {
-            return Ok(self.confirmed(rules, began));
+            return Ok(self.confirmed(rules, began, view));
         }
         if patience == Patience::MustNotWait {
             // Parsing may take long.
@@ -220,13 +220,15 @@ impl TreeRules {
         let have_changed = was_known && before != rules.generation;
         Ok(Compared {
             have_changed,
-            ..self.confirmed(rules, began)
+            ..self.confirmed(rules, began, view)
         })
     }
 
-    /// Notes that the files were compared by a load that began at `began`.
-    fn confirmed(&self, rules: Arc<RulesInForce>, began: Duration) -> Compared {
-        self.compared.store(micros(began), Ordering::Release);
+    /// Notes that the files were compared by a load that began at `began`, with what the view told then: how old that is counts
+    /// for the load by itself.
+    fn confirmed(&self, rules: Arc<RulesInForce>, began: Duration, view: &dyn View) -> Compared {
+        let told = began.saturating_sub(view.age());
+        self.compared.store(micros(told), Ordering::Release);
         unchanged(rules, began)
     }
 }

@@ -171,6 +171,18 @@ impl Source for PreviousSource {
             shared: Arc::clone(&self.shared),
         }))
     }
+
+    fn stale_if_error(&self) -> Duration {
+        self.shared.source.stale_if_error()
+    }
+
+    fn invalidate(&self, path: &[u8]) {
+        self.shared.source.invalidate(path);
+    }
+
+    fn invalidate_prefix(&self, prefix: &[u8]) {
+        self.shared.source.invalidate_prefix(prefix);
+    }
 }
 
 /// A tree, and what is kept of before.
@@ -266,5 +278,10 @@ impl View for PreviousView {
 
     fn versions(&self, path: &[u8], name: VersionedName<'_>) -> Option<Vec<FileVersion>> {
         self.tree.as_ref()?.versions(path, name)
+    }
+
+    fn age(&self) -> Duration {
+        let tree = self.tree.as_ref();
+        tree.map_or(Duration::ZERO, |tree| tree.age())
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::common::{Site, Tree, block_on, coded, config_of, directory, memory, request, seen};
 use salver_assets::{
-    Config, Engine, Load, MemorySource, Method, Mount, Patience, Pending, Request, RequestPath,
-    Step,
+    Config, Conventions, Engine, Load, MemorySource, Method, Mount, Patience, Pending, Request,
+    RequestPath, Step,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -313,4 +313,33 @@ fn a_part_of_the_tree_is_loaded_ahead() {
         let entries = site.engine.statistics().entries;
         assert_eq!((prewarmed.files, entries), (files, files), "{prefix}");
     }
+}
+
+#[test]
+fn a_group_is_what_rules_say_it_is() {
+    let rules = b"/blog/*\n  Cache-Groups: \"blog\", \"all of it\";q=1\n/news\n  Cache-Groups: \"all of it\"\n/odd\n  Cache-Groups: blog\n";
+    let source = memory(&[
+        ("_headers", rules),
+        ("blog/one", b"old"),
+        ("blog/two", b"old"),
+        ("news", b"old"),
+        ("odd", b"old"),
+        ("other", b"old"),
+    ]);
+    let mount = Mount::tree("/", source.clone()).with_conventions(Conventions::default());
+    let site = Site::new(patient(mount));
+    let paths = ["/blog/one", "/blog/two", "/news", "/odd", "/other"];
+    let texts = || paths.map(|path| site.get(path, &[]).text());
+    let groups = site.get("/news", &[]);
+    assert_eq!(groups.field("cache-groups"), "\"all of it\"");
+    assert_eq!(texts(), ["old"; 5]);
+    for path in paths {
+        source.insert(path.trim_start_matches('/'), "new", 1);
+    }
+    assert_eq!(site.engine.invalidate_group(b"nobody's"), 0);
+    assert_eq!(texts(), ["old"; 5]);
+    assert_eq!(site.engine.invalidate_group(b"blog"), 2);
+    assert_eq!(texts(), ["new", "new", "old", "old", "old"]);
+    assert_eq!(site.engine.invalidate_group(b"all of it"), 3);
+    assert_eq!(texts(), ["new", "new", "new", "old", "old"]);
 }

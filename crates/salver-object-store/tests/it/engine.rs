@@ -1,112 +1,11 @@
 //! A bucket behind the engine: how often it is asked, and what is answered while it cannot be.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use salver_assets::{
-    Config, Content, Engine, HttpDate, Load, Mount, Now, Patience, Request, ResponsePlan, Step,
-};
+use salver_assets::Content;
 
-use crate::store::{Asked, Fault, FaultStore, block_on, settings};
-
-/// A site whose bucket was looked at whenever the clock is moved on.
-struct Site {
-    store: FaultStore,
-    engine: Engine,
-    now: Now,
-}
-
-const REVALIDATE: Duration = Duration::from_secs(1);
-
-impl Site {
-    fn new(files: &[(&str, &[u8])]) -> Self {
-        let store = FaultStore::default();
-        for (path, content) in files {
-            store.put(path, Some(content));
-        }
-        let mut settings = settings();
-        settings.timeout = Duration::from_millis(200);
-        let source = store.source(settings);
-        let config = Config {
-            mounts: vec![Mount::tree("/", Arc::new(source))],
-            revalidate: REVALIDATE,
-            ..Config::default()
-        };
-        let now = Now {
-            instant: Instant::now(),
-            date: HttpDate::from_unix_seconds(2_000_000_000),
-        };
-        Site {
-            store,
-            engine: Engine::new(config).unwrap(),
-            now,
-        }
-    }
-
-    /// Another node, which serves the same bucket.
-    fn another_node(&self) -> Self {
-        let config = Config {
-            mounts: vec![Mount::tree("/", Arc::new(self.store.source(settings())))],
-            ..Config::default()
-        };
-        Site {
-            engine: Engine::new(config).unwrap(),
-            store: self.store.clone(),
-            now: self.now,
-        }
-    }
-
-    /// Lets time pass, so that what is cached has to be compared.
-    fn pass(&mut self, time: Duration) {
-        self.now.instant += time;
-    }
-
-    fn perform(&self, load: Load) {
-        let outcome = load.perform(Patience::MayWait, self.now.instant).unwrap();
-        self.engine.finish(load, outcome);
-    }
-
-    fn plan(&self, request: &Request<'_>) -> ResponsePlan {
-        let mut step = self.engine.begin(request, self.now);
-        loop {
-            let pending = match step {
-                Step::Respond(plan) => return plan,
-                Step::Load(load, pending) => {
-                    self.perform(load);
-                    pending
-                }
-                Step::Wait(pending) => pending,
-                Step::NeedDetails | Step::NeedAccess(_) => panic!("there are no rules"),
-            };
-            step = self.engine.resume(request, block_on(pending), self.now);
-        }
-    }
-
-    fn get(&self, path: &str) -> ResponsePlan {
-        self.plan(&Request::get(path.as_bytes()))
-    }
-}
-
-fn field(plan: &ResponsePlan, name: &str) -> Option<String> {
-    let mut fields = plan.fields();
-    let found = fields.find(|(known, _)| *known == name);
-    found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
-}
-
-fn body(plan: &ResponsePlan) -> Vec<u8> {
-    match &plan.content {
-        Content::Empty => Vec::new(),
-        Content::Memory(bytes) => bytes.to_vec(),
-        Content::File(file) => file.read(&file.range).unwrap().to_vec(),
-        Content::Parts(_) => panic!("one range"),
-    }
-}
-
-/// The requests for just this key by GET.
-fn of<'a>(asked: &'a [Asked], key: &str) -> Vec<&'a Asked> {
-    let is_it = |asked: &&Asked| asked.what == "GET" && asked.key == key;
-    asked.iter().filter(is_it).collect()
-}
+use crate::site::{LONGEST_PAUSE, REVALIDATE, Site, body, field, of};
+use crate::store::{Asked, Fault};
 
 #[test]
 fn many_who_ask_at_once_are_one_request() {
@@ -192,6 +91,9 @@ fn a_bucket_that_hangs_is_503_and_what_is_held_is_sent() {
         assert_eq!((plan.status, body(&plan)), (200, b"one".to_vec()));
     }
     site.store.fail(None);
+    // It is asked again when a moment is over.
+    assert_eq!(site.get("/b.txt").status, 503);
+    site.pass(LONGEST_PAUSE);
     assert_eq!(body(&site.get("/b.txt")), b"two");
 }
 

@@ -16,5 +16,8 @@ mod faults;
 mod origin;
 mod releases;
 mod s3;
+mod site;
+mod stale;
 mod store;
 mod table;
+mod tier;

@@ -247,6 +247,10 @@ impl Subject for Served {
                     .sum();
                 (entries, format!("all beneath {}", shown(prefix)))
             }
+            Purge::Group(group) => {
+                let entries = engines.map(|engine| engine.invalidate_group(group)).sum();
+                (entries, format!("the group {}", shown(group)))
+            }
             Purge::All => (engines.map(Engine::clear).sum(), "everything".to_owned()),
         };
         let of = site.map_or_else(String::new, |site| format!(" of {}", site.escape_debug()));

@@ -6,13 +6,14 @@ use std::time::Duration;
 use salver_assets::{Config, Source};
 use salver_store::{Bucket, StoreSource};
 
+use crate::bucket_settings::BucketSettings;
 use crate::failure::Failure;
 
 /// Refuses.
 ///
 /// # Errors
 /// Always.
-pub(crate) fn open(url: &str, _: &Config, _: Duration) -> Result<Arc<dyn Source>, Failure> {
+pub(crate) fn open(url: &str, _: &Config, _: &BucketSettings) -> Result<Arc<dyn Source>, Failure> {
     Err(refused(url))
 }
 
@@ -24,7 +25,7 @@ pub(crate) fn open_store(
     url: &str,
     _: &Config,
     _: Duration,
-    _: Duration,
+    _: &BucketSettings,
 ) -> Result<Arc<StoreSource>, Failure> {
     Err(refused(url))
 }

@@ -1,0 +1,405 @@
+//! The tier on a disk between memory and a store: objects and slices of them that outlive the process, within a budget.
+//!
+//! Loads read it where they may wait; one thread writes, removes, and makes the index of what is there. Nothing is believed
+//! that is read: [`record`] has a hash over all of it. What is not there, is damaged, or is being written is asked of
+//! the store.
+
+mod absences;
+mod folder;
+mod name;
+mod record;
+mod subject;
+mod writer;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use object_store::path::Path;
+
+use crate::bounded_cache::BoundedCache;
+use crate::object::Object;
+use crate::tier::absences::Absences;
+pub(crate) use crate::tier::absences::Absent;
+use crate::tier::folder::Folder;
+use crate::tier::name::Name;
+use crate::tier::subject::{object_subject, of_object, of_slice, parse_object};
+use crate::tier::writer::{Job, write_until_the_end};
+
+/// The longest content of a file: the longest slice.
+const LONGEST: usize = 8 * 1024 * 1024;
+
+/// The most bytes that wait to be written. What finds no room is asked of the store again, some time.
+const MOST_QUEUED: u64 = 64 * 1024 * 1024;
+
+/// The bytes that a job takes besides its content.
+const OVERHEAD: usize = 1024;
+
+/// The space that a file takes at least: a block.
+const BLOCK: usize = 4096;
+
+/// The most files, each of which takes about 150 bytes of memory.
+const MOST_FILES: usize = 1_000_000;
+
+/// The time after which the time of an object that was confirmed is written again.
+const DATED_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// The time for which the first who ask wait for the folder.
+const DECIDED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time after which it is said again that something is damaged.
+const SAID_AGAIN_AFTER: Duration = Duration::from_mins(1);
+
+/// A folder that keeps what came from buckets for the next start, and beyond what memory holds.
+///
+/// Nothing in it can be asked for; it must not lie in a directory that is served. It is for one process at a time: another
+/// one goes without, and takes it over once the first has ended. It can be removed at any time.
+pub struct DiskTier {
+    shared: Arc<Shared>,
+    /// The end by which the thread that writes is told what to do; `None` before there is one.
+    jobs: Mutex<Option<Sender<Job>>>,
+}
+
+/// What loads and the thread that writes share.
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    /// The folder, once it is this process's.
+    folder: OnceLock<Folder>,
+    /// The files that are there, and when each was last dated.
+    index: Mutex<BoundedCache<Name, SystemTime>>,
+    /// True once all that is there is in the index.
+    is_indexed: AtomicBool,
+    absences: Absences,
+    /// True once it is known whether the folder is this process's.
+    is_decided: Decision,
+    /// The bytes that wait to be written.
+    queued: AtomicU64,
+    said_damage: Mutex<Option<Instant>>,
+    most: usize,
+}
+
+/// An object as it was when it was last compared.
+#[derive(Debug)]
+pub(crate) struct KeptObject {
+    pub(crate) object: Object,
+    /// All of its content, if it is short.
+    pub(crate) content: Option<Bytes>,
+    pub(crate) asked: SystemTime,
+}
+
+impl DiskTier {
+    /// The tier in the folder at a path, whose files may take `most` bytes. Touches nothing before it is used.
+    pub fn new(path: PathBuf, most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        DiskTier {
+            shared: Arc::new(Shared {
+                path,
+                folder: OnceLock::new(),
+                index: Mutex::new(BoundedCache::new(most)),
+                is_indexed: AtomicBool::new(false),
+                absences: Absences::default(),
+                is_decided: Decision::default(),
+                queued: AtomicU64::new(0),
+                said_damage: Mutex::new(None),
+                most,
+            }),
+            jobs: Mutex::new(None),
+        }
+    }
+
+    /// Waits until all that was handed over is written, and gives whether the folder is this process's.
+    pub fn settle(&self) -> bool {
+        let (told, is_done) = channel();
+        self.hand_over(Job::Settle(told));
+        is_done.recv().unwrap_or(false)
+    }
+
+    /// The object with a key that is kept, of those at a place. Waits for the disk.
+    pub(crate) fn object(&self, place: &str, key: &Path, device: u64) -> Option<KeptObject> {
+        self.begin();
+        let name = Name::of(&object_subject(place, key));
+        let (subject, content, asked) = self.shared.read(name)?;
+        let object = parse_object(&subject, place, key, device);
+        let Some(object) = object else {
+            self.shared.say_damage("it is of something else");
+            return None;
+        };
+        let length = u64::try_from(content.len()).ok();
+        let is_whole = length == Some(object.length());
+        Some(KeptObject {
+            object,
+            content: is_whole.then_some(content),
+            asked,
+        })
+    }
+
+    /// Keeps an object of a place, with its content if it is short, that was asked for then.
+    pub(crate) fn keep_object(
+        &self,
+        place: &str,
+        object: &Object,
+        content: Option<Bytes>,
+        asked: SystemTime,
+    ) {
+        self.hand_over(Job::Write {
+            name: Name::of(&object_subject(place, object.key())),
+            subject: of_object(place, object),
+            content: content.unwrap_or_default(),
+            time: asked,
+        });
+    }
+
+    /// Notes that an object of a place was confirmed then; false if it is not kept.
+    pub(crate) fn confirm(&self, place: &str, key: &Path, asked: SystemTime) -> bool {
+        let name = Name::of(&object_subject(place, key));
+        let mut index = self.shared.index();
+        let Some(dated) = index.get_mut(&name) else {
+            // It may be there, and is not known yet.
+            return !self.shared.is_indexed.load(Ordering::Acquire);
+        };
+        let since = asked.duration_since(*dated).unwrap_or_default();
+        if since < DATED_AGAIN_AFTER {
+            return true;
+        }
+        *dated = asked;
+        drop(index);
+        self.hand_over(Job::Date(name, asked));
+        true
+    }
+
+    /// Lets go of an object of a place that has gone, if it is known to be kept.
+    pub(crate) fn forget_if_there(&self, place: &str, key: &Path) {
+        let name = Name::of(&object_subject(place, key));
+        let is_there = self.shared.index().contains(&name);
+        if is_there || !self.shared.is_indexed.load(Ordering::Acquire) {
+            self.forget(place, key);
+        }
+    }
+
+    /// Lets go of an object of a place.
+    pub(crate) fn forget(&self, place: &str, key: &Path) {
+        let name = Name::of(&object_subject(place, key));
+        // At once: who asks next must not find it.
+        self.shared.index().forget(&name);
+        if !self.shared.is_indexed.load(Ordering::Acquire)
+            && let Some(folder) = self.shared.folder.get()
+        {
+            folder.remove(name);
+        }
+        // What is on its way is written before.
+        self.hand_over(Job::Remove(name));
+    }
+
+    /// A slice of a version of an object of a place, of slices of this size. Waits for the disk.
+    pub(crate) fn slice(
+        &self,
+        place: &str,
+        object: &Object,
+        (size, number): (u64, u64),
+    ) -> Option<Bytes> {
+        self.begin();
+        let expected = of_slice(place, object, (size, number));
+        let (subject, content, _) = self.shared.read(Name::of(&expected))?;
+        let start = size.saturating_mul(number);
+        let length = object.length().saturating_sub(start).min(size);
+        let is_it = *subject == *expected && u64::try_from(content.len()).ok() == Some(length);
+        is_it.then_some(content)
+    }
+
+    /// Keeps a slice.
+    pub(crate) fn keep_slice(
+        &self,
+        place: &str,
+        object: &Object,
+        (size, number): (u64, u64),
+        content: Bytes,
+    ) {
+        let subject = of_slice(place, object, (size, number));
+        self.hand_over(Job::Write {
+            name: Name::of(&subject),
+            subject,
+            content,
+            time: SystemTime::now(),
+        });
+    }
+
+    /// What is known to be no file at a path of a place, and when it was asked for. May wait.
+    pub(crate) fn absent(&self, place: &str, path: &[u8]) -> Option<(Absent, SystemTime)> {
+        self.begin();
+        self.shared.folder.get()?;
+        let (absent, asked) = self.shared.absences.get(place, path)?;
+        Some((absent, self.floored(place, path, asked)))
+    }
+
+    /// The time at which something was asked for at a path of a place: long ago if somebody has said since that it has changed.
+    pub(crate) fn floored(&self, place: &str, path: &[u8], asked: SystemTime) -> SystemTime {
+        match self.shared.absences.permits(place, path, asked) {
+            true => asked,
+            false => SystemTime::UNIX_EPOCH,
+        }
+    }
+
+    /// Has what is kept of a path of a place, whose object has this key, compared before it is told.
+    pub(crate) fn invalidate(&self, place: &str, path: &[u8], key: &Path) {
+        let name = Name::of(&object_subject(place, key));
+        self.shared.absences.invalidate(place, path);
+        // At once; the thread that writes follows.
+        if let Some(dated) = self.shared.index().get_mut(&name) {
+            *dated = SystemTime::UNIX_EPOCH;
+        }
+        self.hand_over(Job::Date(name, SystemTime::UNIX_EPOCH));
+    }
+
+    /// The same for all paths of a place that begin so.
+    pub(crate) fn invalidate_prefix(&self, place: &str, prefix: &[u8], now: SystemTime) {
+        self.shared.absences.raise_floor(place, prefix, now);
+        self.hand_over(Job::WriteAbsences);
+    }
+
+    /// Notes what was found at a path of a place then: no file, or one.
+    pub(crate) fn note(&self, place: &str, path: &[u8], found: Option<Absent>, asked: SystemTime) {
+        self.shared.absences.note(place, path, found, asked);
+    }
+
+    /// Has something done by the thread that writes, if there is room in its queue.
+    fn hand_over(&self, job: Job) {
+        let cost = u64::try_from(job.cost()).unwrap_or(u64::MAX);
+        let queued = self.shared.queued.fetch_add(cost, Ordering::Relaxed);
+        let is_too_much = queued.saturating_add(cost) > MOST_QUEUED;
+        let sent = !is_too_much && self.start().is_some_and(|jobs| jobs.send(job).is_ok());
+        if !sent {
+            self.shared.queued.fetch_sub(cost, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until it is known whether there is anything to be read: for the first who ask.
+    fn begin(&self) {
+        if !self.shared.is_decided.is_made() && self.start().is_some() {
+            self.shared.is_decided.wait();
+        }
+    }
+
+    /// The end of the queue, of a thread that is started when it is first needed: a process may give its rights up before
+    /// it has a second thread.
+    fn start(&self) -> Option<Sender<Job>> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(jobs) = &*jobs {
+            return Some(jobs.clone());
+        }
+        let (sender, receiver) = channel();
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name("salver-tier".to_owned());
+        let started = thread.spawn(move || write_until_the_end(&shared, &receiver));
+        if let Err(error) = started {
+            tracing::warn!("{:?}: nothing is kept there: {error}", self.shared.path);
+            return None;
+        }
+        Some(jobs.insert(sender).clone())
+    }
+}
+
+/// Something that is decided once, and that some wait for.
+#[derive(Debug, Default)]
+struct Decision {
+    is_made: AtomicBool,
+    made: (Mutex<()>, Condvar),
+}
+
+impl Decision {
+    fn is_made(&self) -> bool {
+        self.is_made.load(Ordering::Acquire)
+    }
+
+    fn make(&self) {
+        let _made = self.made.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_made.store(true, Ordering::Release);
+        self.made.1.notify_all();
+    }
+
+    /// Waits for it, but not for long: a folder may be as slow as it likes.
+    fn wait(&self) {
+        let made = self.made.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .made
+            .1
+            .wait_timeout_while(made, DECIDED_WITHIN, |()| !self.is_made());
+        drop(waited);
+    }
+}
+
+impl Shared {
+    /// A file that is whole: what it is of, its content, and its time. One that is damaged is removed.
+    fn read(&self, name: Name) -> Option<(Bytes, Bytes, SystemTime)> {
+        let folder = self.folder.get()?;
+        let dated = self.index().get(&name);
+        if dated.is_none() && self.is_indexed.load(Ordering::Acquire) {
+            return None;
+        }
+        let most = LONGEST + record::LONGEST_SUBJECT + record::OVERHEAD;
+        let (bytes, time) = match folder.read(name, most) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                self.say_damage(&error.to_string());
+                return None;
+            }
+        };
+        let Some((subject, content)) = record::read(bytes) else {
+            folder.remove(name);
+            self.index().forget(&name);
+            self.say_damage("it is not what was written");
+            return None;
+        };
+        let time = dated.map_or(time, |dated| time.min(dated));
+        Some((subject, content, time))
+    }
+
+    /// Says that a file cannot be used, unless that was said lately.
+    fn say_damage(&self, why: &str) {
+        let mut said = self
+            .said_damage
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| said.elapsed() >= SAID_AGAIN_AFTER) {
+            *said = Some(Instant::now());
+            drop(said);
+            tracing::warn!(
+                "{:?}: a file there is of no use, {}; its content comes from the bucket",
+                self.path,
+                why.escape_debug()
+            );
+        }
+    }
+
+    /// The space that a file of this length takes of the budget.
+    fn weight(&self, length: usize) -> usize {
+        let blocks = length.div_ceil(BLOCK).max(1);
+        blocks.saturating_mul(BLOCK).max(self.most / MOST_FILES)
+    }
+
+    fn index(&self) -> MutexGuard<'_, BoundedCache<Name, SystemTime>> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its path.
+impl fmt::Debug for DiskTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DiskTier").field(&self.shared.path).finish()
+    }
+}
+
+/// True if both are one.
+impl PartialEq for DiskTier {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl Eq for DiskTier {}

@@ -38,15 +38,19 @@ pub struct PurgeFlags {
     pub admin: AdminFlags,
 
     /// The paths of files and directories, as in a URL: /index.html
-    #[arg(value_name = "PATH", required_unless_present_any = ["prefix", "all"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["prefix", "cache-group", "all"])]
     pub paths: Vec<String>,
 
     /// Everything beneath this path, too. Repeatable
     #[arg(long, value_name = "PATH")]
     pub prefix: Vec<String>,
 
+    /// Every answer of this group, by its field Cache-Groups (RFC 9875). Repeatable
+    #[arg(id = "cache-group", long = "group", value_name = "NAME")]
+    pub group: Vec<String>,
+
     /// Everything
-    #[arg(long, conflicts_with_all = ["paths", "prefix"])]
+    #[arg(long, conflicts_with_all = ["paths", "prefix", "cache-group"])]
     pub all: bool,
 
     /// Of this site alone, which is called by the first of its hosts; * is that of all others
@@ -105,13 +109,14 @@ pub fn purge(flags: &PurgeFlags, environment: &Environment) -> Result<(), Failur
     };
     let paths = flags.paths.iter().map(|one| path("path", one));
     let prefixes = flags.prefix.iter().map(|one| path("prefix", one));
+    let groups = flags.group.iter().map(|one| path("group", one));
     let all = flags.all.then(|| "/cache/purge?all".to_owned());
     let mut purged = 0;
     let site = flags.site.as_ref();
     let site = site.map_or_else(String::new, |name| {
         format!("&site={}", encoded_path(name.as_bytes()))
     });
-    for target in paths.chain(prefixes).chain(all) {
+    for target in paths.chain(prefixes).chain(groups).chain(all) {
         let target = format!("{target}{site}");
         let answer = client.succeed("POST", &target)?;
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();

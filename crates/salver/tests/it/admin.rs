@@ -296,6 +296,30 @@ fn purges_by_path_by_prefix_and_all() {
 }
 
 #[test]
+fn purges_the_answers_that_rules_put_into_a_group() {
+    let root = site(&[
+        ("_headers", "/a/*\n  Cache-Groups: \"letters\", \"two words\"\n"),
+        ("a/one.txt", "1"),
+        ("b.txt", "b"),
+    ]);
+    let watched = Watched::start(root.path(), &["--revalidate", "1h"]);
+    let both = || {
+        let texts = ["/a/one.txt", "/b.txt"].map(|path| watched.server.get(path, "").2);
+        texts.map(|text| String::from_utf8(text).unwrap())
+    };
+    assert_eq!(both(), ["1", "b"]);
+    for name in ["a/one.txt", "b.txt"] {
+        std::fs::write(root.path().join(name), "new").unwrap();
+    }
+    assert_eq!(watched.client(&["purge", "--group", "numbers"]).0, 0);
+    assert_eq!(both(), ["1", "b"]);
+    let (code, _, said) = watched.client(&["purge", "--group", "two words"]);
+    assert_eq!((code, &*said), (0, "1 entry was purged\n"));
+    assert_eq!(both(), ["new", "b"]);
+    stop(watched.server);
+}
+
+#[test]
 fn a_paused_cache_is_not_asked() {
     let root = site(&[("index.html", "old")]);
     let watched = Watched::start(root.path(), &["--revalidate", "1h"]);

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""A Zipf load over 100,000 objects before one store by HTTP, through the program, nginx `proxy_cache` and Varnish: how often each
-asks the store, and how long clients wait.
+"""A Zipf load over 100,000 objects of one bucket, through the program, nginx `proxy_cache` and Varnish: how often each asks the
+store, what that costs, and how long clients wait.
 
   zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND]]
 
-The store is a server here that makes its objects of their numbers (1 to 20 KB, with ETags, answering If-None-Match by 304)
-and takes 20 ms for each answer. Requests go at fixed times, whatever became of those before, from one list for all three. Each
+The store is a server here with a bucket as S3 has it, which anybody may read. It makes its objects of their numbers (1 to 20 KB, with
+ETags, answering If-None-Match by 304), lists 1,000 of them in the order of their keys, and takes 20 ms for each answer. Every request to it
+counts as one, lists included; their price is also printed in that of one GET, of which a list costs as much as 12.5 at S3. Requests go at fixed times, whatever became of those before, from one list for all three. Each
 cache has a disk, keeps what it has for 10 s, then sends it for as long as this takes while it compares it in the background, and
 loads a file once for all who want it: that is what its configuration below says. Every answer is compared with what the store
 has. Root, and Debian's nginx and varnish, which are installed if they are not there."""
 
 import asyncio
 import bisect
+import functools
 import hashlib
 import os
 import pathlib
@@ -23,12 +25,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 PROGRAM = os.path.realpath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
 RATE = int(sys.argv[3]) if len(sys.argv) > 3 else 250
 OBJECTS, EXPONENT, FRESH = 100_000, 1.0, 10
 LATENCY = 0.02
+LIST_PRICE = 12.5
+PAGE = 1000
 CONNECTIONS = 64
 
 NGINX = """
@@ -42,7 +47,7 @@ http {{
   server {{
     listen 127.0.0.1:{port};
     location / {{
-      proxy_pass http://store; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_pass http://store/bucket/; proxy_http_version 1.1; proxy_set_header Connection "";
       proxy_cache zone; proxy_cache_valid 200 {fresh}s; proxy_cache_lock on; proxy_cache_revalidate on;
       proxy_cache_use_stale updating error timeout; proxy_cache_background_update on;
     }}
@@ -52,8 +57,12 @@ http {{
 VARNISH = """
 vcl 4.1;
 backend default {{ .host = "127.0.0.1"; .port = "{store}"; }}
+sub vcl_backend_fetch {{ set bereq.url = "/bucket" + bereq.url; }}
 sub vcl_backend_response {{ set beresp.ttl = {fresh}s; set beresp.grace = 1d; set beresp.keep = 1d; }}
 """
+
+
+KEYS = sorted(f"o{number}.bin" for number in range(OBJECTS))
 
 
 def content(number):
@@ -62,10 +71,35 @@ def content(number):
     return b"%d\n" % number + chance.randbytes(64) * chance.randrange(16, 320)
 
 
-class Store(asyncio.Protocol):
-    """One connection to the store. `asked` counts what all were asked: whole objects, and comparisons."""
+@functools.cache
+def described(key):
+    """What a list tells of an object."""
+    body = content(int(key[1:].removesuffix(".bin")))
+    return (
+        f"<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+        f'<ETag>"{hashlib.md5(body).hexdigest()}"</ETag><Size>{len(body)}</Size><StorageClass>STANDARD</StorageClass></Contents>'
+    )
 
-    asked = [0, 0]
+
+def listed(query):
+    """A page of a list, as S3 answers ListObjectsV2."""
+    said = dict(urllib.parse.parse_qsl(query))
+    after = said.get("continuation-token", said.get("start-after", ""))
+    first = bisect.bisect_right(KEYS, after)
+    page = KEYS[first : first + min(int(said.get("max-keys", PAGE)), PAGE)]
+    page = [key for key in page if key.startswith(said.get("prefix", ""))]
+    more = bool(page) and page[-1] != KEYS[-1]
+    token = f"<NextContinuationToken>{page[-1]}</NextContinuationToken>" if more else ""
+    return (
+        f"<?xml version='1.0'?><ListBucketResult><Name>bucket</Name><KeyCount>{len(page)}</KeyCount><IsTruncated>{str(more).lower()}"
+        f"</IsTruncated>{token}{''.join(map(described, page))}</ListBucketResult>"
+    ).encode()
+
+
+class Store(asyncio.Protocol):
+    """One connection to the store. `asked` counts what all were asked: whole objects, comparisons, lists, and all else."""
+
+    asked = [0, 0, 0, 0]
 
     def connection_made(self, transport):
         self.transport, self.rest = transport, b""
@@ -80,8 +114,16 @@ class Store(asyncio.Protocol):
         first, *lines = head.split(b"\r\n")
         method, path = first.split(b" ")[:2]
         fields = {name.lower(): value.strip() for name, value in (line.split(b":", 1) for line in lines)}
+        path, _, query = path.partition(b"?")
         name = path.rsplit(b"/", 1)[-1]
+        if b"list-type=2" in query:
+            Store.asked[2] += 1
+            body = listed(query.decode())
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(body)
+            self.transport.write(head + body)
+            return
         if not name.startswith(b"o"):
+            Store.asked[3] += 1
             self.transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             return
         body = content(int(name[1:].removesuffix(b".bin")))
@@ -164,10 +206,14 @@ async def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="zipf-"))
     folder.chmod(0o755)
     order = requests()
+    wanted = set(order)
+    for key in KEYS:
+        # Not while others wait.
+        described(key)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Store, "127.0.0.1", 0, backlog=1024)
     store = server.sockets[0].getsockname()[1]
-    print(f"{len(order)} requests at {RATE} a second, {len(set(order))} objects of {OBJECTS}; the store takes {LATENCY * 1000:.0f} ms")
+    print(f"{len(order)} requests at {RATE} a second, {len(wanted)} objects of {OBJECTS}; the store takes {LATENCY * 1000:.0f} ms")
     found = {}
     for name in ("salver", "nginx", "varnish"):
         port = free_port()
@@ -176,7 +222,7 @@ async def main():
         (folder / "varnish.vcl").write_text(VARNISH.format(**told))
         command = {
             "salver": [
-                *(PROGRAM, "serve", f"http://127.0.0.1:{store}/", "--port", str(port), "--workers", "1", "--no-compress"),
+                *(PROGRAM, "serve", "s3://bucket/", "--port", str(port), "--workers", "1", "--no-compress"),
                 *("--revalidate", f"{FRESH}s", "--stale-while-revalidate", "1d", "--precompressed", "none"),
                 *("--compat", "none", "--cache-dir", str(folder / "salver-cache"), "--cache-dir-size", "1536MiB"),
             ],
@@ -187,7 +233,13 @@ async def main():
             ],
         }[name]
         with (folder / f"{name}.log").open("w") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{store}",
+                "AWS_ALLOW_HTTP": "true",
+                "AWS_REGION": "us-east-1",
+                "AWS_SKIP_SIGNATURE": "true",
+            }
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
             for _ in range(300):
                 try:
@@ -195,13 +247,22 @@ async def main():
                     break
                 except OSError:
                     await asyncio.sleep(0.1)
-            Store.asked[:] = [0, 0]
+            # What a process does once before its first answer is not what is measured.
+            spare = next(number for number in range(OBJECTS) if number not in wanted)
+            streams = await asyncio.open_connection("127.0.0.1", port)
+            begun = time.monotonic()
+            assert await ask(streams, spare), name
+            print(f"{name:8} first answer after {(time.monotonic() - begun) * 1000:.0f} ms", flush=True)
+            streams[1].close()
+            Store.asked[:] = [0, 0, 0, 0]
             took, wrong = await load(port, order)
-            fetched, compared = Store.asked
+            fetched, compared, lists, other = Store.asked
             at = lambda share: took[int(len(took) * share)] * 1000
-            found[name] = ((fetched + compared) * 1000 / len(order), at(0.99))
+            found[name] = (sum(Store.asked) * 1000 / len(order), at(0.99))
+            price = (fetched + compared + other + lists * LIST_PRICE) * 1000 / len(order)
             print(
-                f"{name:8} {found[name][0]:7.1f} requests to the store per 1,000 ({fetched} whole, {compared} compared);"
+                f"{name:8} {found[name][0]:7.1f} requests to the store per 1,000 ({fetched} whole, {compared} compared, {lists} lists,"
+                f" {other} else), which cost as {price:.1f} GETs;"
                 f" p50 {at(0.5):.1f} ms, p90 {at(0.9):.1f} ms, p99 {at(0.99):.1f} ms, p99.9 {at(0.999):.1f} ms; {wrong} wrong",
                 flush=True,
             )

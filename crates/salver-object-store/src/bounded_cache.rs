@@ -58,6 +58,14 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         Some(&mut slot.value)
     }
 
+    /// The value of a key, to be changed, which is not used by this.
+    pub(crate) fn peek_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.values.get_mut(key).map(|slot| &mut slot.value)
+    }
+
     /// True if there is a value of this key.
     pub(crate) fn contains<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
     where

@@ -13,7 +13,7 @@ use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ListResult, ObjectMeta, ObjectStore};
 use salver_assets::source::Timestamp;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::circuit::{Admission, Circuit};
 use crate::clock::Clock;
@@ -63,9 +63,12 @@ pub(crate) struct Bucket {
     looks_by_range: AtomicBool,
     index: String,
     timeout: Duration,
-    lookups: Semaphore,
+    lookups: Arc<Semaphore>,
+    most_lookups: usize,
     fetches: Semaphore,
     circuit: Circuit,
+    /// True if the store has failed, or kept somebody waiting, and has answered nothing since.
+    is_silent: AtomicBool,
     clock: Clock,
 }
 
@@ -75,6 +78,12 @@ impl fmt::Debug for Bucket {
         f.debug_struct("Bucket").finish_non_exhaustive()
     }
 }
+
+/// The turn of a look that nobody waits for, which others do not have meanwhile.
+#[derive(Debug)]
+pub(crate) struct Turn(
+    #[expect(dead_code, reason = "it ends when it is dropped")] OwnedSemaphorePermit,
+);
 
 /// What a look at a key found.
 #[derive(Debug)]
@@ -102,21 +111,23 @@ impl Bucket {
             lists,
             index: settings.index.clone(),
             timeout: settings.timeout,
-            lookups: Semaphore::new(settings.lookups),
+            lookups: Arc::new(Semaphore::new(settings.lookups)),
+            most_lookups: settings.lookups,
             fetches: Semaphore::new(settings.fetches),
             circuit: Circuit::default(),
+            is_silent: AtomicBool::new(false),
             clock: settings.clock.clone(),
         }
     }
 
-    /// Looks what is at a key now, where `known` was before, for a source of this device. The look may have been
-    /// [admitted](Self::admits_look_ahead) already.
+    /// Looks what is at a key now, where `known` was before, for a source of this device. The look may have its
+    /// [turn](Self::turn_ahead) already.
     pub(crate) async fn look(
         &self,
         key: &Path,
         known: Option<&Object>,
         device: u64,
-        is_admitted: bool,
+        ahead: Option<Turn>,
     ) -> Result<Looked, Failure> {
         let look = async {
             let result = match self.begin(key, known).await {
@@ -143,7 +154,7 @@ impl Bucket {
             };
             Ok(Looked::Object(object, content))
         };
-        self.limited_if(is_admitted, &self.lookups, look).await
+        self.limited_by(ahead, &self.lookups, look).await
     }
 
     /// The answer of a look: of a range that a short object is within, so that its length is told twice. An answer that was
@@ -295,6 +306,35 @@ impl Bucket {
         }
     }
 
+    /// True if the bucket lists its keys page by page.
+    pub(crate) fn has_pages(&self) -> bool {
+        matches!(self.lists, Lists::Pages(_))
+    }
+
+    /// The objects beneath a directory, and all others in it, that come behind a key, in one page; and whether it is the last.
+    pub(crate) async fn page(
+        &self,
+        directory: &Path,
+        after: &str,
+        ahead: Option<Turn>,
+    ) -> Result<(Vec<ObjectMeta>, bool), Failure> {
+        let Lists::Pages(pages) = &self.lists else {
+            return Ok((Vec::new(), false));
+        };
+        let prefix = prefix_of(directory);
+        let options = PaginatedListOptions {
+            offset: (!after.is_empty()).then(|| after.to_owned()),
+            max_keys: Some(PAGE),
+            ..PaginatedListOptions::default()
+        };
+        let page = async {
+            let page = pages.list_paginated(prefix.as_deref(), options).await;
+            page.map_err(of_list)
+        };
+        let page = self.limited_by(ahead, &self.lookups, page).await?;
+        Ok((page.result.objects, page.page_token.is_none()))
+    }
+
     /// The bytes of a range of just this version of an object.
     pub(crate) async fn fetch(&self, object: &Object, range: Range<u64>) -> Result<Bytes, Failure> {
         if range.is_empty() {
@@ -358,15 +398,25 @@ impl Bucket {
         self.fetches.available_permits() > 0 && self.circuit.has_room(self.clock.now())
     }
 
-    /// Admits a look that nobody waits for, if it has its turn at once.
-    pub(crate) fn admits_look_ahead(&self) -> bool {
-        self.lookups.available_permits() > 0
-            && self.circuit.admit_if_room(self.clock.now(), self.timeout)
+    /// The turn of a look that nobody waits for, if it has one at once: while the store is silent one after the other.
+    pub(crate) fn turn_ahead(&self) -> Option<Turn> {
+        let turn = Arc::clone(&self.lookups).try_acquire_owned().ok()?;
+        let is_only = self.lookups.available_permits() + 1 == self.most_lookups;
+        if !is_only && self.is_silent.load(Ordering::Relaxed) {
+            return None;
+        }
+        let admitted = self.circuit.admit_if_room(self.clock.now(), self.timeout);
+        admitted.then_some(Turn(turn))
     }
 
     /// True if the store has not failed lately.
     pub(crate) fn is_well(&self) -> bool {
-        self.circuit.is_closed()
+        self.circuit.is_closed() && !self.is_silent.load(Ordering::Relaxed)
+    }
+
+    /// Notes that somebody has waited for the store for longer than is worth it.
+    pub(crate) fn note_silence(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
     }
 
     /// Does a request's work in its turn, within the time limit, if the store is asked at all at the moment.
@@ -375,28 +425,29 @@ impl Bucket {
         turns: &Semaphore,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        self.limited_if(false, turns, work).await
+        self.limited_by(None, turns, work).await
     }
 
-    /// The same for a request that the circuit has admitted already, or not.
-    async fn limited_if<T>(
+    /// The same for a request that may have its turn already, and is admitted by the circuit then.
+    async fn limited_by<T>(
         &self,
-        is_admitted: bool,
+        ahead: Option<Turn>,
         turns: &Semaphore,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        if !is_admitted && self.circuit.is_open(self.clock.now()) {
+        if ahead.is_none() && self.circuit.is_open(self.clock.now()) {
             return Err(Failure::not_asked());
         }
         // What waits for its turn says nothing of the store.
         let is_asked = AtomicBool::new(false);
         let in_turn = async {
-            let Ok(_turn) = turns.acquire().await else {
-                return Err(Failure::given_up());
+            let _turn = match &ahead {
+                Some(_) => None,
+                None => Some(turns.acquire().await.map_err(|_| Failure::given_up())?),
             };
-            let admission = match is_admitted {
-                true => Admission::Now,
-                false => self.circuit.admit(self.clock.now(), self.timeout),
+            let admission = match &ahead {
+                Some(_) => Admission::Now,
+                None => self.circuit.admit(self.clock.now(), self.timeout),
             };
             match admission {
                 Admission::Now => {}
@@ -410,8 +461,14 @@ impl Bucket {
         let result = limited.unwrap_or_else(|_| Err(Failure::too_slow()));
         if is_asked.into_inner() {
             match &result {
-                Err(failure) if failure.is_for_a_while() => self.circuit.failed(self.clock.now()),
-                _ => self.circuit.answered(self.clock.now()),
+                Err(failure) if failure.is_for_a_while() => {
+                    self.note_silence();
+                    self.circuit.failed(self.clock.now());
+                }
+                _ => {
+                    self.is_silent.store(false, Ordering::Relaxed);
+                    self.circuit.answered(self.clock.now());
+                }
             }
         }
         result

@@ -45,6 +45,12 @@ impl BucketTier {
         Some(kept)
     }
 
+    /// True unless it is known, without waiting, that no object with this key is kept.
+    pub(crate) fn may_have_object(&self, key: &Path) -> bool {
+        let tier = self.tier.as_ref();
+        tier.is_some_and(|tier| tier.may_have_object(&self.place, key))
+    }
+
     /// What is known to be no file at a path, and when it was asked for. May wait.
     pub(crate) fn absent(&self, path: &[u8]) -> Option<(Absent, SystemTime)> {
         self.tier.as_ref()?.absent(&self.place, path)

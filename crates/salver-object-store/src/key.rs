@@ -83,6 +83,20 @@ impl Prefix {
             .flatten()
     }
 
+    /// The path of the file whose object has this key, if there may be one.
+    pub(crate) fn path(&self, key: &Path) -> Option<Vec<u8>> {
+        let rest = match self.0.as_ref() {
+            "" => key.as_ref(),
+            prefix => key.as_ref().strip_prefix(prefix)?.strip_prefix('/')?,
+        };
+        Some(file_name(rest))
+    }
+
+    /// The key of the root, as that of a directory.
+    pub(crate) fn root(&self) -> Path {
+        self.0.clone()
+    }
+
     /// The key of the directory at `path`, the root included.
     pub(crate) fn directory(&self, path: &[u8]) -> Option<Path> {
         match path {
@@ -137,6 +151,8 @@ mod tests {
         let prefix = Prefix::new(Path::from("site/v1"));
         assert_eq!(prefix.key(b"a/b").unwrap().as_ref(), "site/v1/a/b");
         assert_eq!(prefix.directory(b"").unwrap().as_ref(), "site/v1");
+        assert_eq!(prefix.path(&Path::from("site/v1/a/b")).unwrap(), b"a/b");
+        assert_eq!(prefix.path(&Path::from("site/v10/a")), None);
         assert_eq!(prefix.key(b""), None);
         assert_eq!(prefix.key(&[b'a'; 1020]), None);
         let none = Prefix::new(Path::default());

@@ -65,12 +65,16 @@ pub(crate) struct Location {
 
 impl Location {
     /// What lies in a store beneath a prefix; an empty one is all of it.
-    pub(crate) fn within(store: Arc<dyn ObjectStore>, prefix: &str) -> Result<Self, LocationError> {
+    pub(crate) fn within(
+        store: Arc<dyn ObjectStore>,
+        lists: Lists,
+        prefix: &str,
+    ) -> Result<Self, LocationError> {
         let prefix = Path::parse(prefix).map_err(|error| LocationError::new(&error.to_string()))?;
         Ok(Location {
             place: format!("{store}/{prefix}"),
             objects: store,
-            lists: Lists::Whole,
+            lists,
             prefix: Prefix::new(prefix),
             endpoint: String::new(),
         })

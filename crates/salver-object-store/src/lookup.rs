@@ -1,23 +1,28 @@
 //! Lookups of paths: each path is asked for once however many want it, and what was found serves for a moment.
 
+mod by_page;
+
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use object_store::path::Path;
 use salver_assets::source::new_device;
 use salver_assets::{ContentCoding, Patience};
 use salver_coalesce::Joined;
 
 use crate::bounded_cache::BoundedCache;
-use crate::bucket::{Bucket, Looked};
+use crate::bucket::{self, Bucket, Looked};
 use crate::bucket_tier::BucketTier;
 use crate::clock::Clock;
 use crate::failure::{Failure, is_for_a_while};
 use crate::floors::Floors;
+use crate::freshness::{Freshness, Times};
 use crate::key::Prefix;
 use crate::object::Object;
 use crate::outage::Outage;
+use crate::pages::{Pages, Turn};
 use crate::runtime::{Flights, LazyRuntime};
 use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
@@ -54,6 +59,17 @@ struct Known {
     is_invalid: bool,
 }
 
+impl Known {
+    /// Notes that it was the same when it was asked for then; false if it has to be looked at by itself.
+    fn confirm(&mut self, asked: Instant) -> bool {
+        if !self.is_invalid {
+            self.asked = self.asked.max(asked);
+            self.failed = None;
+        }
+        !self.is_invalid
+    }
+}
+
 /// What is told of a path, and how long ago that was found: nothing if just now.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
@@ -61,53 +77,7 @@ pub(crate) struct Told {
     pub(crate) age: Duration,
 }
 
-/// The freshness of what is known of a path (RFC 9111 section 4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Freshness {
-    /// Fresh: it is told.
-    Fresh,
-    /// It is told, and compared in the background meanwhile.
-    Stale,
-    /// It is told only if the bucket does not say more within a moment.
-    StaleIfError,
-    /// It is told no more.
-    Expired,
-}
-
 type LookupResult = Result<Found, Failure>;
-
-/// The times for which what is known of paths is told.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    reuse: Duration,
-    revalidate: Duration,
-    stale_while_revalidate: Duration,
-    stale_if_error: Duration,
-}
-
-impl Times {
-    /// True if what is so old may be told while the store is well.
-    fn is_little(&self, age: Duration) -> bool {
-        age < self.revalidate.saturating_add(self.stale_while_revalidate)
-    }
-
-    /// The freshness of what was asked for so long ago, from a store that fails or not.
-    fn freshness(&self, age: Duration, fails: bool) -> Freshness {
-        let is_within = |time| age < self.revalidate.saturating_add(time);
-        let has_stale = !self.stale_while_revalidate.is_zero();
-        if age < self.reuse || has_stale && age < self.revalidate {
-            Freshness::Fresh
-        } else if has_stale && self.is_little(age) {
-            Freshness::Stale
-        } else if !is_within(self.stale_if_error) {
-            Freshness::Expired
-        } else if fails {
-            Freshness::Stale
-        } else {
-            Freshness::StaleIfError
-        }
-    }
-}
 
 /// The lookups of a source.
 #[derive(Debug)]
@@ -127,6 +97,7 @@ pub(crate) struct Lookups {
     /// The number of paths that were invalidated, each by itself.
     invalidations: AtomicU64,
     flights: Flights<Arc<[u8]>, Found>,
+    pages: Mutex<Pages>,
 }
 
 impl Lookups {
@@ -137,6 +108,9 @@ impl Lookups {
         (prefix, place): (Prefix, &str),
         settings: &Settings,
     ) -> Self {
+        // Somebody would wait for it, or nothing is ever compared.
+        let is_alone = settings.stale_while_revalidate.is_zero() || settings.is_immutable;
+        let pages = Pages::new(settings.revalidate, bucket.has_pages() && !is_alone);
         Lookups {
             bucket,
             runtime,
@@ -157,6 +131,7 @@ impl Lookups {
             floors: Mutex::default(),
             invalidations: AtomicU64::new(0),
             flights: Flights::new(Err(Failure::given_up())),
+            pages: Mutex::new(pages),
         }
     }
 
@@ -179,12 +154,12 @@ impl Lookups {
         if path.is_empty() {
             return now(Found::Directory);
         }
-        if self.prefix.key(path).is_none() {
+        let Some(key) = self.prefix.key(path) else {
             return now(Found::Nothing);
-        }
+        };
         let mut known = self.known().get(path);
-        if known.is_none() && patience == Patience::MayWait {
-            known = self.recall(path);
+        if known.is_none() {
+            known = self.recall(path, patience);
         }
         if let Some(found) = known.as_ref().and_then(|known| self.never_changes(known)) {
             return now(found);
@@ -205,10 +180,13 @@ impl Lookups {
             let fails = known.failed.is_some() || !self.bucket.is_well();
             self.times.freshness(told.age, fails)
         });
-        let look = |is_admitted| {
+        let look = || {
             let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-            async move { lookups.look_unless_known(path, is_admitted).await }
+            async move { lookups.look_unless_known(path, None).await }
         };
+        if matches!(freshness, Freshness::Fresh | Freshness::Stale) {
+            self.want(&key, path);
+        }
         match (freshness, told) {
             (Freshness::Fresh, Some(told)) => {
                 self.outage.say_if_over(|| self.bucket.is_well());
@@ -219,23 +197,18 @@ impl Lookups {
                     self.outage.say(self.clock.now());
                 }
                 // Nobody waits for it: who asks next sees what became of it.
-                if known.is_some_and(|known| self.is_due(&known))
-                    && let Joined::Leader(leader) = self.flights.join(path)
-                {
-                    match self.bucket.admits_look_ahead() {
-                        true => drop(self.runtime.lead(leader, look(true))),
-                        // Whoever has joined it in this moment is told that it was given up.
-                        false => drop(leader),
-                    }
+                if known.is_some_and(|known| self.is_due(&known)) {
+                    self.compare_in_background(&key, path);
                 }
                 Ok(told)
             }
             _ if patience == Patience::MustNotWait => Err(io::ErrorKind::WouldBlock.into()),
             (Freshness::StaleIfError, Some(told)) => {
-                let look = || look(false);
                 match self.runtime.once_within(&self.flights, path, SOON, look) {
                     Ok(Some(found)) => now(found),
                     Ok(None) => {
+                        // So that nobody else waits as long, for whatever else is held.
+                        self.bucket.note_silence();
                         self.note_failure(path, &Failure::too_slow());
                         self.outage.say(self.clock.now());
                         Ok(told)
@@ -247,8 +220,38 @@ impl Lookups {
                     Err(error) => Err(error),
                 }
             }
-            _ => now(self.runtime.once(&self.flights, path, || look(false))?),
+            _ => now(self.runtime.once(&self.flights, path, look)?),
         }
+    }
+
+    /// Begins to compare a path whose object has this key, by itself or with others, if somebody does not already and the store
+    /// may be asked.
+    fn compare_in_background(self: &Arc<Self>, key: &Path, path: &[u8]) {
+        if self.pages().is_under_way(key.as_ref()) {
+            return;
+        }
+        let Joined::Leader(leader) = self.flights.join(path) else {
+            return;
+        };
+        // Whoever has joined it in this moment is told that it was given up.
+        let Some(ahead) = self.bucket.turn_ahead() else {
+            return drop(leader);
+        };
+        let turn = self.pages().turn(key.as_ref(), self.clock.now());
+        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let compare = async move {
+            let Turn::Page(page) = turn else {
+                return lookups.look_unless_known(path, Some(ahead)).await;
+            };
+            let asked = lookups.compare_by_page(&page, Some(ahead)).await;
+            let known = lookups.known().get(&*path);
+            match known.filter(|known| !known.is_invalid && known.asked >= asked) {
+                Some(known) => Ok(known.found),
+                None => lookups.look_unless_known(path, None).await,
+            }
+        };
+        // Without a thread there is no comparison.
+        drop(self.runtime.lead(leader, compare));
     }
 
     /// The file that is known, if it stays as it is for as long as it is there.
@@ -261,6 +264,7 @@ impl Lookups {
     pub(crate) fn forget(&self, path: &[u8]) {
         self.known().forget(path);
         if let Some(key) = self.prefix.key(path) {
+            self.pages().forget(key.as_ref());
             self.tier.forget(path, &key);
         }
     }
@@ -289,13 +293,19 @@ impl Lookups {
         self.floors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the tier knows of a path. Waits for the disk.
-    fn recall(&self, path: &[u8]) -> Option<Known> {
+    /// What the tier knows of a path. Waits for the disk, or knows at once at most that no file is there: where one is, that
+    /// spares a thread for each of its siblings.
+    fn recall(&self, path: &[u8], patience: Patience) -> Option<Known> {
         if !self.tier.is_there() {
             return None;
         }
         let key = self.prefix.key(path)?;
-        let (found, asked) = match self.tier.object(path, &key, self.device) {
+        let object = match patience {
+            Patience::MayWait => self.tier.object(path, &key, self.device),
+            Patience::MustNotWait if self.tier.may_have_object(&key) => return None,
+            Patience::MustNotWait => None,
+        };
+        let (found, asked) = match object {
             Some(kept) => {
                 let object = Arc::new(kept.object);
                 if let Some(content) = kept.content {
@@ -344,7 +354,11 @@ impl Lookups {
     }
 
     /// Looks at a path, unless somebody has just done so: between this one's look and its start.
-    async fn look_unless_known(&self, path: Arc<[u8]>, is_admitted: bool) -> LookupResult {
+    async fn look_unless_known(
+        &self,
+        path: Arc<[u8]>,
+        ahead: Option<bucket::Turn>,
+    ) -> LookupResult {
         let known = self.known().get(&*path);
         if let Some(found) = known.as_ref().and_then(|known| self.never_changes(known)) {
             return Ok(found);
@@ -356,7 +370,7 @@ impl Lookups {
         if let Some(known) = lately {
             return Ok(known.found);
         }
-        let found = self.look(Arc::clone(&path), is_admitted).await;
+        let found = self.look(Arc::clone(&path), ahead).await;
         match &found {
             Err(failure) if failure.is_for_a_while() => self.note_failure(&path, failure),
             // What may not be seen any more is not told either.
@@ -366,7 +380,7 @@ impl Lookups {
         found
     }
 
-    async fn look(&self, path: Arc<[u8]>, is_admitted: bool) -> LookupResult {
+    async fn look(&self, path: Arc<[u8]>, ahead: Option<bucket::Turn>) -> LookupResult {
         let Some(key) = self.prefix.key(&path) else {
             return Ok(Found::Nothing);
         };
@@ -381,7 +395,7 @@ impl Lookups {
         };
         let looked = self
             .bucket
-            .look(&key, known.as_deref(), self.device, is_admitted)
+            .look(&key, known.as_deref(), self.device, ahead)
             .await?;
         let found = match (looked, known) {
             (Looked::Same, Some(object)) => {
@@ -433,7 +447,10 @@ impl Lookups {
             .len()
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
-        self.known().insert(path, known, weight);
+        let gone = self.known().insert(path, known, weight);
+        for key in gone.iter().filter_map(|path| self.prefix.key(path)) {
+            self.pages().forget(key.as_ref());
+        }
     }
 
     /// True for `app.js.br` where `app.js` is a file: it is asked for with each look at that, and is no directory. That
@@ -449,49 +466,5 @@ impl Lookups {
 
     fn known(&self) -> MutexGuard<'_, BoundedCache<Arc<[u8]>, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_told_depends_on_its_age() {
-        let times = Times {
-            reuse: Duration::from_millis(100),
-            revalidate: Duration::from_secs(1),
-            stale_while_revalidate: Duration::from_secs(10),
-            stale_if_error: Duration::from_hours(1),
-        };
-        let check = |times: &Times, age: u64, expected: [Freshness; 2]| {
-            let age = Duration::from_millis(age);
-            let found = [false, true].map(|fails| times.freshness(age, fails));
-            assert_eq!(found, expected, "{age:?}");
-        };
-        use Freshness::{Expired, Fresh, Stale, StaleIfError};
-        check(&times, 0, [Fresh; 2]);
-        check(&times, 999, [Fresh; 2]);
-        check(&times, 1000, [Stale; 2]);
-        check(&times, 10_999, [Stale; 2]);
-        check(&times, 11_000, [StaleIfError, Stale]);
-        check(&times, 3_600_999, [StaleIfError, Stale]);
-        check(&times, 3_601_000, [Expired; 2]);
-        // Each look asks.
-        let each = Times {
-            reuse: Duration::ZERO,
-            revalidate: Duration::ZERO,
-            stale_while_revalidate: Duration::ZERO,
-            ..times
-        };
-        check(&each, 0, [StaleIfError, Stale]);
-        let never = Times {
-            stale_while_revalidate: Duration::ZERO,
-            stale_if_error: Duration::ZERO,
-            ..times
-        };
-        check(&never, 99, [Fresh; 2]);
-        check(&never, 999, [StaleIfError, Stale]);
-        check(&never, 1000, [Expired; 2]);
     }
 }

@@ -63,9 +63,8 @@ impl Outage {
         if !self.is_said.load(Ordering::Relaxed) || !is_over() {
             return;
         }
-        let said = self.state().said.take();
-        self.is_said.store(false, Ordering::Relaxed);
-        if said.is_some() {
+        // Not to be said again at once: a store may fail now and then.
+        if self.is_said.swap(false, Ordering::Relaxed) {
             tracing::info!("{}: it answers again", self.place);
         }
     }

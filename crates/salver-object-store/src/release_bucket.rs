@@ -66,7 +66,7 @@ impl ReleaseBucket {
         prefix: &str,
         settings: Settings,
     ) -> Result<Self, LocationError> {
-        let location = Location::within(store, prefix)?;
+        let location = Location::within(store, Lists::Whole, prefix)?;
         Ok(Self::of(location, settings.bounded()))
     }
 

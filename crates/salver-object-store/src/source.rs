@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use object_store::ObjectStore;
+use object_store::list::PaginatedListStore;
 use salver_assets::source::{Metadata, Opened, Reader};
 use salver_assets::{Patience, Source, View};
 
-use crate::bucket::{Bucket, PAGE};
+use crate::bucket::{Bucket, Lists, PAGE};
 use crate::bucket_tier::BucketTier;
 use crate::listing::{Listing, Listings};
 use crate::location::{Location, LocationError};
@@ -69,7 +70,21 @@ impl ObjectStoreSource {
         prefix: &str,
         settings: Settings,
     ) -> Result<Self, LocationError> {
-        let location = Location::within(store, prefix)?;
+        let location = Location::within(store, Lists::Whole, prefix)?;
+        Ok(Self::of(location, settings.bounded()))
+    }
+
+    /// The same of a store that lists its keys page by page: where many are asked for all the time, they are compared by pages.
+    ///
+    /// # Errors
+    /// The prefix is none.
+    pub fn of_pages<S: ObjectStore + PaginatedListStore>(
+        store: Arc<S>,
+        prefix: &str,
+        settings: Settings,
+    ) -> Result<Self, LocationError> {
+        let pages = Lists::Pages(Arc::<S>::clone(&store));
+        let location = Location::within(store, pages, prefix)?;
         Ok(Self::of(location, settings.bounded()))
     }
 

@@ -196,6 +196,12 @@ impl DiskTier {
         self.hand_over(Job::Remove(name));
     }
 
+    /// True unless it is known that no object of a place with this key is kept. Never waits.
+    pub(crate) fn may_have_object(&self, place: &str, key: &Path) -> bool {
+        let name = Name::of(&object_subject(place, key));
+        !self.shared.is_indexed.load(Ordering::Acquire) || self.shared.index().contains(&name)
+    }
+
     /// A slice of a version of an object of a place, of slices of this size. Waits for the disk.
     pub(crate) fn slice(
         &self,

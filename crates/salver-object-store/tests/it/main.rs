@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod by_page;
 mod conformance;
 mod content;
 mod dated_store;

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -86,6 +87,11 @@ pub(crate) fn settings() -> Settings {
 impl FaultStore {
     pub(crate) fn source(&self, settings: Settings) -> ObjectStoreSource {
         ObjectStoreSource::new(Arc::new(self.clone()), "", settings).unwrap()
+    }
+
+    /// The same, of a store that lists its keys page by page.
+    pub(crate) fn source_of_pages(&self, settings: Settings) -> ObjectStoreSource {
+        ObjectStoreSource::of_pages(Arc::new(self.clone()), "", settings).unwrap()
     }
 
     /// Puts an object in the place of the file at a path, or removes it.
@@ -280,5 +286,41 @@ impl ObjectStore for FaultStore {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[async_trait]
+impl PaginatedListStore for FaultStore {
+    async fn list_paginated(
+        &self,
+        prefix: Option<&str>,
+        options: PaginatedListOptions,
+    ) -> Result<PaginatedListResult> {
+        let prefix = prefix.unwrap_or_default();
+        self.listed(Some(&Path::from(prefix))).await?;
+        // The key behind which the next page begins is its token.
+        let after = options.page_token.or(options.offset).unwrap_or_default();
+        let all: Vec<_> = self.inner.list(None).collect().await;
+        let mut objects = Vec::new();
+        for meta in all {
+            let meta = meta?;
+            let key = meta.location.as_ref();
+            if key.starts_with(prefix) && *key > *after {
+                objects.push(meta);
+            }
+        }
+        objects.sort_unstable_by(|one, other| one.location.cmp(&other.location));
+        let most = options.max_keys.unwrap_or(usize::MAX);
+        let is_last = objects.len() <= most;
+        objects.truncate(most);
+        let last = objects.last().map(|meta| meta.location.to_string());
+        Ok(PaginatedListResult {
+            result: ListResult {
+                common_prefixes: Vec::new(),
+                objects,
+                extensions: object_store::Extensions::default(),
+            },
+            page_token: last.filter(|_| !is_last),
+        })
     }
 }

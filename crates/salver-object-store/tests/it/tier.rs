@@ -104,6 +104,35 @@ fn a_node_that_begins_again_serves_what_it_had_without_the_store() {
 }
 
 #[test]
+fn nobody_waits_for_a_store_that_is_silent_but_the_first() {
+    let (store, folder) = (store(), tempfile::tempdir().unwrap());
+    let (first, tier) = node(&store, folder.path(), ENOUGH);
+    check_all(&first);
+    assert!(tier.settle());
+    drop((first, tier));
+    for fault in [Fault::Hangs, Fault::Fails] {
+        store.fail(Some(fault));
+        let (mut second, tier) = node(&store, folder.path(), ENOUGH);
+        take(&tier);
+        // So long that it would be compared first.
+        second.pass(Duration::from_hours(1));
+        let _ = store.asked();
+        let begun = Instant::now();
+        check_all(&second);
+        let asked = store.asked();
+        // The first, those that open the circuit, and one each time that one may have ended.
+        let most = 8 + begun.elapsed().as_secs();
+        let took = begun.elapsed();
+        assert!(
+            u64::try_from(asked.len()).unwrap() <= most,
+            "{fault:?}: {} in {took:?}",
+            asked.len()
+        );
+        drop((second, tier));
+    }
+}
+
+#[test]
 fn what_is_kept_for_longer_is_compared_and_not_fetched() {
     let (store, folder) = (store(), tempfile::tempdir().unwrap());
     let (first, tier) = node(&store, folder.path(), ENOUGH);

@@ -1,0 +1,252 @@
+//! Comparisons of many paths at once, by a page of the list of the bucket: it tells tags, as answers do.
+//!
+//! What it confirms is as if each had been asked for by itself when the page was. What it does not confirm, since it has changed or
+//! is told otherwise there, is compared by itself.
+
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::{Instant, SystemTime};
+
+use object_store::ObjectMeta;
+use object_store::path::Path;
+use salver_assets::ContentCoding;
+
+use super::{Found, Lookups};
+use crate::bucket::Turn;
+use crate::pages::{Pages, Span, Told};
+use crate::tier::Absent;
+
+/// The times at which a page was asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    moment: Instant,
+    time: SystemTime,
+}
+
+/// The objects of a page, in the order of their keys.
+struct Page<'a> {
+    objects: &'a [ObjectMeta],
+    span: &'a Span,
+}
+
+impl Page<'_> {
+    fn get(&self, key: &str) -> Option<&ObjectMeta> {
+        let place = self
+            .objects
+            .binary_search_by(|meta| meta.location.as_ref().cmp(key));
+        self.objects.get(place.ok()?)
+    }
+
+    /// True if objects lie beneath a key, or none do; nothing if the page does not tell.
+    fn has_beneath(&self, key: &str) -> Option<bool> {
+        let beneath = format!("{key}/");
+        let place = self
+            .objects
+            .partition_point(|meta| meta.location.as_ref() < beneath.as_str());
+        let next = self.objects.get(place);
+        if next.is_some_and(|meta| meta.location.as_ref().starts_with(&beneath)) {
+            return Some(true);
+        }
+        // What follows all that could lie there.
+        let tells = next.is_some() || self.span.to.is_none();
+        tells.then_some(false)
+    }
+}
+
+impl Lookups {
+    /// Notes that a path which is held was asked for, whose object has this key.
+    pub(super) fn want(&self, key: &Path, path: &[u8]) {
+        let mut pages = self.pages();
+        if !pages.are_off() {
+            pages.want(key.as_ref(), path, self.clock.now());
+        }
+    }
+
+    /// Asks for a page, and notes what it confirms. Gives the moment at which it was asked for.
+    pub(super) async fn compare_by_page(&self, asked_for: &Span, ahead: Option<Turn>) -> Instant {
+        let asked = Asked {
+            moment: self.clock.now(),
+            time: self.clock.system_now(),
+        };
+        let page = self
+            .bucket
+            .page(&self.prefix.root(), &asked_for.after, ahead)
+            .await;
+        let told = match page {
+            Ok((objects, is_last)) => self.take_page(asked_for, &objects, is_last, asked),
+            Err(_) => None,
+        };
+        let now = self.clock.now();
+        self.pages().end(asked_for, told, now);
+        asked.moment
+    }
+
+    /// Notes what a page confirms.
+    fn take_page(
+        &self,
+        asked_for: &Span,
+        objects: &[ObjectMeta],
+        is_last: bool,
+        asked: Asked,
+    ) -> Option<Told> {
+        if !is_ordered(&asked_for.after, objects) {
+            self.pages().give_up();
+            return None;
+        }
+        let last = objects.last().map(|meta| meta.location.as_ref().into());
+        let span = Span {
+            after: asked_for.after.clone(),
+            to: match is_last {
+                true => None,
+                false => Some(last?),
+            },
+        };
+        let page = Page {
+            objects,
+            span: &span,
+        };
+        // What nobody has asked for lately is as well off, as far as it is in memory.
+        for meta in objects {
+            if let Some(path) = self.prefix.path(&meta.location)
+                && self.confirm_object(&path, meta, asked)
+            {
+                self.confirm_siblings(&page, meta, &path, asked);
+            }
+        }
+        let wanted = self.pages().wanted_in(&span, self.clock.now());
+        let confirmed = wanted.iter().filter(|(key, path)| match page.get(key) {
+            Some(meta) => {
+                self.confirm_object(path, meta, asked) && {
+                    self.tier.confirm(&meta.location, asked.time);
+                    true
+                }
+            }
+            None => self.confirm_absence(&page, key, path, asked),
+        });
+        let confirmed = confirmed.count();
+        Some(Told {
+            wanted: wanted.len(),
+            confirmed,
+            span,
+        })
+    }
+
+    /// Notes that an object was what a page tells, if it was; else false.
+    fn confirm_object(&self, path: &[u8], meta: &ObjectMeta, asked: Asked) -> bool {
+        let mut known = self.known();
+        let Some(known) = known.peek_mut(path) else {
+            return false;
+        };
+        let is_same = match &known.found {
+            Found::File(object) => *object.key() == meta.location && object.is(meta),
+            Found::Directory | Found::Nothing => false,
+        };
+        is_same && known.confirm(asked.moment)
+    }
+
+    /// Notes that an object has as few siblings as before, if a page tells so.
+    fn confirm_siblings(&self, page: &Page<'_>, meta: &ObjectMeta, path: &[u8], asked: Asked) {
+        for end in ContentCoding::CODED
+            .map(ContentCoding::extension)
+            .into_iter()
+            .flatten()
+        {
+            let key = format!("{}{end}", meta.location);
+            if page.span.contains(&key) && page.get(&key).is_none() {
+                let path = [path, end.as_bytes()].concat();
+                self.confirm_absence(page, &key, &path, asked);
+            }
+        }
+    }
+
+    /// Notes that no object was at a path, and beneath it what was before, if a page tells so.
+    fn confirm_absence(&self, page: &Page<'_>, key: &str, path: &[u8], asked: Asked) -> bool {
+        let Some(has_beneath) = page.has_beneath(key) else {
+            return false;
+        };
+        let absent = match has_beneath {
+            true => Absent::Directory,
+            false => Absent::Nothing,
+        };
+        let mut known = self.known();
+        let is_same = known.peek_mut(path).is_some_and(|known| {
+            let is_same = match known.found {
+                Found::Directory => absent == Absent::Directory,
+                Found::Nothing => absent == Absent::Nothing,
+                Found::File(_) => false,
+            };
+            is_same && known.confirm(asked.moment)
+        });
+        drop(known);
+        if is_same && let Some(key) = self.prefix.key(path) {
+            self.tier.note_absent(path, &key, absent, asked.time);
+        }
+        is_same
+    }
+
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True if the objects of a page are in the order of their keys, behind the one that they were asked for behind. Some stores
+/// have no order, and some do not look at where a list is to begin.
+fn is_ordered(after: &str, objects: &[ObjectMeta]) -> bool {
+    let keys = objects.iter().map(|meta| meta.location.as_ref());
+    let mut last = after;
+    for key in keys {
+        if key <= last {
+            return false;
+        }
+        last = key;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects(keys: &[&str]) -> Vec<ObjectMeta> {
+        let meta = |key: &&str| ObjectMeta {
+            location: Path::from(*key),
+            last_modified: SystemTime::UNIX_EPOCH.into(),
+            size: 1,
+            e_tag: None,
+            version: None,
+        };
+        keys.iter().map(meta).collect()
+    }
+
+    #[test]
+    fn a_page_tells_what_is_beneath_as_far_as_it_reaches() {
+        let listed = objects(&["a", "b/c", "b0", "d-e"]);
+        let check = |to: Option<&str>, key: &str, expected: Option<bool>| {
+            let span = Span {
+                after: "".into(),
+                to: to.map(Into::into),
+            };
+            let page = Page {
+                objects: &listed,
+                span: &span,
+            };
+            assert_eq!(page.has_beneath(key), expected, "{key}");
+        };
+        for to in [None, Some("d-e")] {
+            check(to, "a", Some(false));
+            check(to, "b", Some(true));
+            check(to, "c", Some(false));
+        }
+        check(Some("d-e"), "d", None);
+        check(None, "d", Some(false));
+    }
+
+    #[test]
+    fn pages_are_in_order_or_of_no_use() {
+        assert!(is_ordered("", &objects(&["a", "b"])));
+        assert!(is_ordered("a", &objects(&["b"])));
+        assert!(is_ordered("a", &[]));
+        assert!(!is_ordered("a", &objects(&["a", "b"])));
+        assert!(!is_ordered("", &objects(&["b", "a"])));
+    }
+}

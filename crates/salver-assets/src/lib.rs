@@ -30,8 +30,8 @@ mod engine;
 mod entry_answers;
 mod error;
 mod events;
-#[cfg_attr(not(feature = "listing"), path = "listing/absent.rs")]
 mod invalidation;
+#[cfg_attr(not(feature = "listing"), path = "listing/absent.rs")]
 mod listing;
 #[cfg_attr(not(feature = "listing"), path = "listing_answers/absent.rs")]
 mod listing_answers;

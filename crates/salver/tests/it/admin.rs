@@ -298,7 +298,10 @@ fn purges_by_path_by_prefix_and_all() {
 #[test]
 fn purges_the_answers_that_rules_put_into_a_group() {
     let root = site(&[
-        ("_headers", "/a/*\n  Cache-Groups: \"letters\", \"two words\"\n"),
+        (
+            "_headers",
+            "/a/*\n  Cache-Groups: \"letters\", \"two words\"\n",
+        ),
         ("a/one.txt", "1"),
         ("b.txt", "b"),
     ]);

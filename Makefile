@@ -253,7 +253,7 @@ kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; wha
 	packaging/kubernetes/judge/run.sh $(PROGRAM)
 
 # Another script beside it: make object-store-judges SCRIPT=faults.py (SECONDS=600), cold.py, long.py, cpu.py, fleet.py (NODES=4,
-# SWITCHES=100)
+# SWITCHES=100, TOLD=100)
 object-store-judges: SCRIPT = judge.py
 object-store-judges: ## Buckets by moto and versitygw, S3 servers of others: the suite for sources, the exchange table, the program; SCRIPT=…
 	$(call need,python3:python3-venv go:golang-go)

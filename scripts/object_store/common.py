@@ -39,12 +39,12 @@ def finish():
     sys.exit(0 if results and all(results) else 1)
 
 
-def for_each_store(judge):
-    """Judges before each server that there is, one after the other."""
+def for_each_store(judge, events_to=None):
+    """Judges before each server that there is, one after the other. What can send its events to a URL sends them there."""
     for name, server in SERVERS:
         print(f"{name}:", flush=True)
         begun = time.monotonic()
-        store = Store(name, server)
+        store = Store(name, server, events_to)
         try:
             judge(store)
         finally:
@@ -72,7 +72,7 @@ def wait_for(port):
 class Store:
     """An S3 server behind a proxy that counts."""
 
-    def __init__(self, name, server):
+    def __init__(self, name, server, events_to=None):
         self.name, self.folder, port = name, FOLDER / name, free_port()
         self.folder.mkdir()
         for folder in ("root", "versions"):
@@ -81,6 +81,7 @@ class Store:
             "moto": [server, "-H", "127.0.0.1", "-p", str(port)],
             "versitygw": [
                 *(server, "--access", KEY, "--secret", SECRET, "--port", f"127.0.0.1:{port}", "--quiet"),
+                *(("--event-webhook-url", events_to) if events_to else ()),
                 *("posix", "--versioning-dir", self.folder / "versions", self.folder / "root"),
             ],
         }
@@ -89,14 +90,8 @@ class Store:
         atexit.register(self.process.kill)
         wait_for(port)
         self.proxy = Proxy(port)
-        self.s3 = boto3.client(
-            "s3",
-            endpoint_url=f"http://127.0.0.1:{port}",
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-            region_name="us-east-1",
-            config=botocore.config.Config(s3={"addressing_style": "path"}),
-        )
+        self.port = port
+        self.s3 = self.client("s3", config=botocore.config.Config(s3={"addressing_style": "path"}))
         self.s3.create_bucket(Bucket="bucket")
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
             "AWS_ENDPOINT_URL": self.proxy.url,
@@ -105,6 +100,10 @@ class Store:
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": "us-east-1",
         }
+
+    def client(self, service, **settings):
+        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+        return boto3.client(service, endpoint_url=f"http://127.0.0.1:{self.port}", **keys, **settings)
 
     def asked(self):
         """The requests since this was asked last: method and target."""

@@ -7,6 +7,7 @@ import dataclasses
 import re
 import socket
 import threading
+import time
 import urllib.parse
 
 # What a store says whose credentials are over; S3 says it with 400.
@@ -51,6 +52,8 @@ class Proxy:
     def __init__(self, port, fault=lambda asked: None):
         self.upstream, self.fault, self.asked_so_far = port, fault, []
         self.spoilt = {}
+        # When each object was last put, by its path: the moment at which the store was sent it.
+        self.put_at = {}
         self.under_way = self.most_under_way = 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port = self.listener.getsockname()[1]
@@ -84,7 +87,7 @@ class Proxy:
                         self.spoilt[fault] = self.spoilt.get(fault, 0) + 1
                     if upstream is None:
                         upstream = await asyncio.open_connection("127.0.0.1", self.upstream, limit=1 << 20)
-                    if not await exchange(asked, head + body, upstream, writer, fault):
+                    if not await exchange(asked, head + body, upstream, writer, fault, self.put_at):
                         return
                 finally:
                     self.under_way -= 1
@@ -113,7 +116,7 @@ def answer(status, body=b""):
     return b"HTTP/1.1 %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
 
 
-async def exchange(asked, request, upstream, writer, fault):
+async def exchange(asked, request, upstream, writer, fault, put_at):
     """Passes one request on and its answer back; False if the connection ends."""
     match fault:
         case "delay":
@@ -140,9 +143,12 @@ async def exchange(asked, request, upstream, writer, fault):
     source, sink = upstream
     sink.write(request)
     await sink.drain()
+    sent_at = time.monotonic()
     head = await source.readuntil(b"\r\n\r\n")
     first, fields = parse(head)
     status = int(first.split(" ")[1])
+    if asked.method == "PUT" and status == 200:
+        put_at[asked.path] = sent_at
     length = 0 if asked.method == "HEAD" or status in (204, 304) else fields.get("content-length")
     if length is None and "chunked" not in fields.get("transfer-encoding", ""):
         raise ValueError("an answer without a length")

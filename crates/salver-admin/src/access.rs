@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Method, Request};
+use salver_semantics::field::decode_base64;
 
 use crate::token::Token;
 
@@ -22,6 +23,8 @@ pub(crate) enum Need {
     Page,
     /// The token, where there is one.
     Token,
+    /// The same, by a program that may know nothing but URLs: as the password of one, too.
+    TokenOrPassword,
 }
 
 /// The reason why a request is refused.
@@ -33,10 +36,15 @@ pub(crate) enum Refusal {
     CrossSite,
     /// It has no token, or another.
     Token,
+    /// The same, where a password does as well.
+    Password,
 }
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// The longest credentials of Basic authentication that are decoded, in bytes: those of the longest token.
+const LONGEST: usize = 2048;
 
 /// Checks a request.
 pub(crate) fn check(
@@ -46,8 +54,10 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     let fields = request.headers();
     let host = host(request).ok_or(Refusal::Host)?;
-    let knows = token.is_some_and(|token| shows(fields, token));
-    if !knows && !is_address(host) {
+    let knows = token.is_some_and(|token| shows(fields, token, need));
+    // Who has a password sends it once it is asked for it, by whatever name that is.
+    let is_asked = need == Need::TokenOrPassword && token.is_some();
+    if !knows && !is_address(host) && !is_asked {
         return Err(Refusal::Host);
     }
     if !is_own(request, host, need) {
@@ -55,7 +65,8 @@ pub(crate) fn check(
     }
     match need {
         Need::Token if token.is_some() && !knows => Err(Refusal::Token),
-        Need::Nothing | Need::Page | Need::Token => Ok(()),
+        Need::TokenOrPassword if token.is_some() && !knows => Err(Refusal::Password),
+        Need::Nothing | Need::Page | Need::Token | Need::TokenOrPassword => Ok(()),
     }
 }
 
@@ -110,12 +121,27 @@ fn is_own(request: &Request<Bytes>, host: &str, need: Need) -> bool {
         })
 }
 
-fn shows(fields: &HeaderMap, token: &Token) -> bool {
+fn shows(fields: &HeaderMap, token: &Token, need: Need) -> bool {
     let mut shown = fields.get_all(AUTHORIZATION).iter();
     let (Some(shown), None) = (shown.next(), shown.next()) else {
         return false;
     };
-    is_shown(shown.as_bytes(), token)
+    let shown = shown.as_bytes();
+    is_shown(shown, token) || need == Need::TokenOrPassword && is_password(shown, token)
+}
+
+/// True if this value of `Authorization` has the token as a password (RFC 7617), of whatever user.
+pub(crate) fn is_password(value: &[u8], token: &Token) -> bool {
+    let Some((scheme, credentials)) = value.split_at_checked(6) else {
+        return false;
+    };
+    let is_basic = scheme.eq_ignore_ascii_case(b"Basic ") && credentials.len() <= LONGEST;
+    let credentials = is_basic.then(|| decode_base64(credentials.trim_ascii()));
+    credentials.flatten().is_some_and(|credentials| {
+        let mut parts = credentials.splitn(2, |byte| *byte == b':');
+        let (_, password) = (parts.next(), parts.next());
+        password.is_some_and(|password| token.is(password))
+    })
 }
 
 /// True if this value of `Authorization` shows the token.
@@ -227,6 +253,37 @@ mod tests {
         for need in [Need::Nothing, Need::Page, Need::Token] {
             assert_eq!(reply("GET", &named, need), refused);
         }
+    }
+
+    #[test]
+    fn where_a_password_does_the_token_is_one() {
+        let token = Token::new(b"0123456789abcdef").unwrap();
+        let check = |host: &str, value: &str, need, expected| {
+            let request = request("POST", &[("host", host), ("authorization", value)]);
+            assert_eq!(check(&request, Some(&token), need), expected, "{value}");
+        };
+        let password = Need::TokenOrPassword;
+        let (shown, name) = ("Basic c25zOjAxMjM0NTY3ODlhYmNkZWY=", "nodes.example.org");
+        check(name, shown, password, Ok(()));
+        check(name, "basic OjAxMjM0NTY3ODlhYmNkZWY", password, Ok(()));
+        check(name, "Bearer 0123456789abcdef", password, Ok(()));
+        check(name, shown, Need::Token, Err(Refusal::Host));
+        check(HOST.1, shown, Need::Token, Err(Refusal::Token));
+        let refused = Err(Refusal::Password);
+        for wrong in [
+            "",
+            "Basic",
+            "Basic ",
+            "Basic 0123456789abcdef",
+            "Basic MDEyMzQ1Njc4OWFiY2RlZg==",
+            "Basic c25zOjAxMjM0NTY3ODlhYmNkZWZn",
+            "Digest username=sns",
+        ] {
+            check(name, wrong, password, refused);
+        }
+        let without = request("POST", &[("host", name)]);
+        assert_eq!(super::check(&without, Some(&token), password), refused);
+        assert_eq!(super::check(&without, None, password), Err(Refusal::Host));
     }
 
     #[test]

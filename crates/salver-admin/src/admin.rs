@@ -8,7 +8,8 @@ use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use crate::access::{Need, Refusal, check, is_shown};
+use crate::access::{Need, Refusal, check, is_password, is_shown};
+use crate::bucket_events::{EventCounters, LONGEST_NOTIFICATION, Notification};
 use crate::deploys::{DeployPlace, Deploys};
 use crate::exposition::Format;
 use crate::families::render;
@@ -36,6 +37,7 @@ pub struct Admin {
     subject: Arc<dyn Subject>,
     token: Option<Token>,
     deploys: Option<Arc<dyn Deploys>>,
+    events: EventCounters,
 }
 
 /// What is at a path.
@@ -49,6 +51,7 @@ enum Place {
     Cache,
     Purge,
     Pause(bool),
+    BucketEvents,
     Reload,
     Deploys(DeployPlace),
 }
@@ -67,6 +70,7 @@ impl Place {
             "/cache/purge" => Place::Purge,
             "/cache/pause" => Place::Pause(true),
             "/cache/resume" => Place::Pause(false),
+            "/bucket-events" => Place::BucketEvents,
             "/reload" => Place::Reload,
             _ => Place::Asset(page::find(path)?),
         })
@@ -75,7 +79,7 @@ impl Place {
     /// What changes something is asked for by POST, all else by GET.
     fn allow(self) -> &'static str {
         match self {
-            Place::Purge | Place::Pause(_) | Place::Reload => "POST",
+            Place::Purge | Place::Pause(_) | Place::BucketEvents | Place::Reload => "POST",
             Place::Deploys(place) if place.method() == Method::POST => "POST",
             Place::Deploys(_) => "GET",
             _ => "GET, HEAD",
@@ -86,6 +90,7 @@ impl Place {
         match self {
             Place::Asset(_) => Need::Page,
             Place::Live | Place::Ready => Need::Nothing,
+            Place::BucketEvents => Need::TokenOrPassword,
             _ => Need::Token,
         }
     }
@@ -98,6 +103,7 @@ impl Admin {
             subject,
             token,
             deploys: None,
+            events: EventCounters::default(),
         }
     }
 
@@ -109,10 +115,12 @@ impl Admin {
     }
 
     /// True if who sends this value of `Authorization` may send content: no more of a stranger's requests is received
-    /// than their heads.
+    /// than their heads. Where there is no token nobody is one.
     pub fn permits_content(&self, authorization: Option<&[u8]>) -> bool {
-        let token = self.token.as_ref().filter(|_| self.deploys.is_some());
-        token.is_some_and(|token| authorization.is_some_and(|shown| is_shown(shown, token)))
+        let shows = |token| {
+            authorization.is_some_and(|shown| is_shown(shown, token) || is_password(shown, token))
+        };
+        self.token.as_ref().is_none_or(shows)
     }
 
     /// The response to a request. It may take its time: not for an event loop.
@@ -155,6 +163,7 @@ impl Admin {
             },
             Place::Cache => self.cache(request),
             Place::Purge => self.purge(request),
+            Place::BucketEvents => self.bucket_events(request.body()),
             Place::Pause(paused) => {
                 self.subject.pause(paused);
                 response(
@@ -190,6 +199,29 @@ impl Admin {
         }
     }
 
+    fn bucket_events(&self, content: &[u8]) -> Response<Bytes> {
+        if content.len() > LONGEST_NOTIFICATION {
+            self.events.count_refused();
+            let message = format!("Content Too Large: {LONGEST_NOTIFICATION} bytes at most");
+            return text(StatusCode::PAYLOAD_TOO_LARGE, &message);
+        }
+        match Notification::parse(content) {
+            Ok(Notification::Changes(changes)) => {
+                let ignored = self.subject.bucket_changed(&changes);
+                self.events.count(&changes, ignored);
+            }
+            Ok(Notification::Confirmation(url)) => self.subject.bucket_events_offered(&url),
+            Err(fault) => {
+                self.events.count_refused();
+                return bad_request(&fault);
+            }
+        }
+        // Without content, as some who send events never read an answer: their connection would be of no use to them.
+        let mut done = Response::new(Bytes::new());
+        *done.status_mut() = StatusCode::NO_CONTENT;
+        done
+    }
+
     fn status(&self) -> Status {
         let subject = &*self.subject;
         let metrics = subject.metrics();
@@ -199,6 +231,7 @@ impl Admin {
             uptime_seconds: metrics.uptime().as_secs(),
             requests: Requests::of(&metrics.requests()),
             cache: subject.cache(),
+            bucket_events: self.events.now(),
             loops: metrics.lags().iter().map(Loop::of).collect(),
             loader: subject.loader(),
             connections: subject.connections(),
@@ -305,14 +338,22 @@ fn refused(refusal: Refusal) -> Response<Bytes> {
             StatusCode::FORBIDDEN,
             "Forbidden: another site has made this request",
         ),
-        Refusal::Token => {
-            let message = "Unauthorized: show the token, as Authorization: Bearer TOKEN";
-            let mut response = text(StatusCode::UNAUTHORIZED, message);
-            let challenge = HeaderValue::from_static("Bearer realm=\"salver\"");
-            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-            response
-        }
+        Refusal::Token => unauthorized(
+            "Bearer realm=\"salver\"",
+            "Unauthorized: show the token, as Authorization: Bearer TOKEN",
+        ),
+        Refusal::Password => unauthorized(
+            "Basic realm=\"salver\"",
+            "Unauthorized: show the token, as Authorization: Bearer TOKEN, or as the password of https://events:TOKEN@…",
+        ),
     }
+}
+
+fn unauthorized(challenge: &'static str, message: &str) -> Response<Bytes> {
+    let mut response = text(StatusCode::UNAUTHORIZED, message);
+    let challenge = HeaderValue::from_static(challenge);
+    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    response
 }
 
 /// The name of the site that a query is for; none if it is for all.

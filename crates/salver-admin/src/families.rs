@@ -121,7 +121,7 @@ fn push_loops(text: &mut Exposition, lags: &[LoopLag]) {
 fn figures(status: &Status) -> Vec<Figure> {
     use Kind::{Counter, Gauge};
     let (cache, loader) = (&status.cache, &status.loader);
-    let connections = &status.connections;
+    let (connections, events) = (&status.connections, &status.bucket_events);
     let mut figures = vec![
         (
             "salver_ready",
@@ -235,6 +235,27 @@ fn figures(status: &Status) -> Vec<Figure> {
             "bytes",
             "Memory of made codings, apart from that of the cache.",
             cache.coding_bytes,
+        ),
+        (
+            "salver_bucket_event_objects",
+            Counter,
+            "",
+            "Objects that events of buckets named.",
+            events.objects,
+        ),
+        (
+            "salver_bucket_event_objects_ignored",
+            Counter,
+            "",
+            "Objects of these that nothing is served of.",
+            events.ignored,
+        ),
+        (
+            "salver_bucket_events_refused",
+            Counter,
+            "",
+            "Requests with events of buckets that could not be read.",
+            events.refused,
         ),
         (
             "salver_cache_paused",

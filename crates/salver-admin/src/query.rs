@@ -12,7 +12,8 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<Vec<u8>> {
     decoded(value.as_bytes())
 }
 
-fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+/// The bytes that a text with percent-encoding stands for; `None` if its escapes are none.
+pub(crate) fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, more @ ..] = rest {

@@ -20,6 +20,9 @@ pub struct Status {
     pub requests: Requests,
     /// The cache.
     pub cache: Cache,
+    /// The events of buckets.
+    #[serde(default)]
+    pub bucket_events: BucketEvents,
     /// The loops.
     pub loops: Vec<Loop>,
     /// The threads that may wait for disks.
@@ -156,6 +159,17 @@ pub struct Cache {
     pub codings_waiting: u64,
     /// The memory of made codings, in bytes.
     pub coding_bytes: u64,
+}
+
+/// The events of buckets so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketEvents {
+    /// Objects that they named.
+    pub objects: u64,
+    /// Objects of these that are of no bucket which is served, or not beneath its prefix.
+    pub ignored: u64,
+    /// Requests that could not be read.
+    pub refused: u64,
 }
 
 /// A loop.

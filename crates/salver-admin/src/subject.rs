@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::bucket_events::BucketChanges;
 use crate::metrics::Metrics;
 use crate::status::{Cache, Certificate, Connections, Loader, Log, State};
 
@@ -36,6 +37,11 @@ pub trait Subject: Send + Sync {
     /// # Errors
     /// What is wrong with the path, or with the name of the site, for people.
     fn purge(&self, what: &Purge, site: Option<&str>) -> Result<u64, String>;
+    /// Has what is served of buckets looked at anew, as far as it has changed; returns the number of the objects that
+    /// nothing is served of.
+    fn bucket_changed(&self, changes: &BucketChanges) -> u64;
+    /// Says that notifications of buckets come once somebody has asked for this URL, which this server does not.
+    fn bucket_events_offered(&self, url: &str);
     /// Uses the cache no longer, or again.
     fn pause(&self, paused: bool);
     /// Reads the configuration again.

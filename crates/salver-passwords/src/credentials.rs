@@ -5,6 +5,7 @@ use std::fmt;
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
 use salver_assets::rules::BasicAuth;
+use salver_semantics::field::decode_base64;
 
 /// The longest credentials that are looked at, in bytes: each attempt hashes them.
 const LONGEST: usize = 1024;
@@ -31,7 +32,7 @@ impl Credentials {
         {
             return None;
         }
-        let decoded = decode(rest.trim_ascii())?;
+        let decoded = decode_base64(rest.trim_ascii())?;
         let colon = decoded.iter().position(|&byte| byte == b':')?;
         let (name, password) = decoded.split_at_checked(colon)?;
         Some(Credentials {
@@ -39,40 +40,6 @@ impl Credentials {
             password: password.get(1..)?.to_vec(),
         })
     }
-}
-
-/// Decodes Base64 (RFC 4648 section 4), padded or not.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let end = text
-        .iter()
-        .rposition(|&byte| byte != b'=')
-        .map_or(0, |last| last + 1);
-    let (digits, padding) = text.split_at_checked(end)?;
-    if padding.len() > 2
-        || (!padding.is_empty() && !text.len().is_multiple_of(4))
-        || digits.len() % 4 == 1
-    {
-        return None;
-    }
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    let (mut bits, mut count) = (0_u32, 0);
-    for &digit in digits {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
-    }
-    Some(out)
 }
 
 /// The key of credentials: of no use to whoever reads it in memory.

@@ -1,5 +1,5 @@
 //! The grammar that fields share: optional white space, tokens, lists, weights
-//! (RFC 9110 sections 5.6 and 12.4.2).
+//! (RFC 9110 sections 5.6 and 12.4.2), Base64.
 
 /// The part of `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
 ///
@@ -53,6 +53,47 @@ pub fn is_token(value: &[u8]) -> bool {
 /// The bytes of a token (`tchar`).
 static IS_TCHAR: ByteTable =
     byte_table(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+/// The bytes that a text in Base64 (RFC 4648 section 4) stands for, padded or not; `None` if it is none.
+///
+/// ```
+/// use salver_semantics::field::decode_base64;
+///
+/// assert_eq!(decode_base64(b"YTpi").as_deref(), Some(&b"a:b"[..]));
+/// assert_eq!(decode_base64(b"YTp!"), None);
+/// ```
+pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let end = text
+        .iter()
+        .rposition(|&byte| byte != b'=')
+        .map_or(0, |last| last + 1);
+    let (digits, padding) = text.split_at_checked(end)?;
+    if padding.len() > 2
+        || (!padding.is_empty() && !text.len().is_multiple_of(4))
+        || digits.len() % 4 == 1
+    {
+        return None;
+    }
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    let (mut bits, mut count) = (0_u32, 0);
+    for &digit in digits {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    Some(out)
+}
 
 /// True if `value` is a field value as it stands in a message: without controls but HTAB, and without white
 /// space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).

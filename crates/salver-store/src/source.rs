@@ -37,7 +37,8 @@ use watch::Watch;
 /// **A bucket is watched.** A thread, which the first view starts, asks for `current` by one conditional request, as often
 /// as is said, and that is all that is asked while nothing changes. No view waits for it once there is a release, and
 /// where the bucket does not answer, what is held stays. A name with a fingerprint that nobody knows has it asked at once,
-/// ten times a second at most: another node may have sent the page that names it a moment ago.
+/// ten times a second at most: another node may have sent the page that names it a moment ago. Who is told of a change by
+/// somebody has it asked at once, too ([`look_now`](Self::look_now)).
 ///
 /// **Nobody gets a 404 for yesterday's chunk.** What the current release does not have, but another one that is kept, is
 /// found there, the newest first, if its name carries a fingerprint ([`is_fingerprinted`](salver_semantics::is_fingerprinted)),
@@ -97,6 +98,16 @@ impl StoreSource {
     /// The path of the store, absolute, or the URL of its bucket.
     pub fn path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// Has a bucket asked at once which release is current, because somebody says that it has changed: that only shortens
+    /// the time until the next look. It may be called for every event that comes: looks have 20 ms between them, and one
+    /// begins after the last call. Nobody waits for it, and a directory is looked at as ever.
+    pub fn look_now(&self) {
+        match &self.releases {
+            Releases::Directory(_) => {}
+            Releases::Bucket(watch) => watch.look_now(),
+        }
     }
 
     /// True if no release is current yet, as far as a directory says: a bucket is not asked.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use salver_admin::Admin;
+use salver_admin::{Admin, LONGEST_NOTIFICATION};
 use salver_server::{Handle, InheritedSockets, Server, ServerSockets};
 use salver_store::Piece;
 use tokio::sync::Semaphore;
@@ -29,9 +29,6 @@ const CONNECTIONS: usize = 64;
 
 /// The memory of those connections, in bytes.
 const MEMORY: u64 = 64 * 1024 * 1024;
-
-/// The most bytes of a request's content where no deploys are taken.
-const CONTENT: u64 = 4096;
 
 /// The most bytes of a request's content where deploys are taken: pieces of this many bytes, and what they are said to be.
 const DEPLOY_CONTENT: u64 = 1024 * 1024;
@@ -67,7 +64,7 @@ impl BoundAdmin {
         }
         let admin = Arc::new(admin);
         let content = match settings.deploys {
-            None => CONTENT,
+            None => u64::try_from(LONGEST_NOTIFICATION).unwrap_or(u64::MAX),
             Some(_) => DEPLOY_CONTENT.saturating_add(u64::try_from(Piece::OVERHEAD).unwrap_or(0)),
         };
         let of_server = salver_server::Settings {

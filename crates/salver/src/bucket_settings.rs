@@ -6,11 +6,16 @@ use std::time::Duration;
 use salver_assets::CodingDirectory;
 use salver_config::{Server, Site};
 
+/// The time within which another release of a store in a bucket is seen, unless it is said: each node asks so often.
+pub(crate) const POINTER_LOOKED_AT: Duration = Duration::from_secs(1);
+
 /// How long buckets may take, how long what is held of them is sent, and where it is kept.
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
     /// The most time of a request.
     pub timeout: Duration,
+    /// The time within which another release of a store is seen.
+    pub pointer_looked_at: Duration,
     /// How long beyond `--revalidate` what is held is sent while it is compared.
     pub stale_while_revalidate: Duration,
     /// The same while it cannot be compared.
@@ -27,7 +32,12 @@ impl BucketSettings {
             let path = directory.join(CodingDirectory::OBJECTS);
             (path, most.saturating_sub(most_of_codings(most)))
         });
+        let looked_at = &server.revalidate;
         BucketSettings {
+            pointer_looked_at: match looked_at.is_said() {
+                true => **looked_at,
+                false => POINTER_LOOKED_AT,
+            },
             timeout: *site.bucket_timeout,
             stale_while_revalidate: *site.stale_while_revalidate,
             stale_if_error: *site.stale_if_error,

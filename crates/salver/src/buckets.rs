@@ -81,24 +81,22 @@ pub(crate) fn open(
     Ok(source)
 }
 
-/// The store in the bucket that a URL leads to, as it is served; nobody is asked yet. What becomes current is seen within
-/// this time.
+/// The store in the bucket that a URL leads to, as it is served; nobody is asked yet.
 ///
 /// # Errors
 /// As of [`open`].
 pub(crate) fn open_store(
     url: &str,
     engine: &Config,
-    revalidate: Duration,
     of_site: &BucketSettings,
 ) -> Result<Arc<StoreSource>, Failure> {
     let settings = Settings {
-        revalidate,
+        revalidate: of_site.pointer_looked_at,
         ..settings(engine, of_site)
     };
     STORES.open(url, settings, |url, settings| {
         let bucket = release_bucket(url, settings)?;
-        Ok(StoreSource::open_bucket(bucket, revalidate))
+        Ok(StoreSource::open_bucket(bucket, of_site.pointer_looked_at))
     })
 }
 
@@ -159,9 +157,11 @@ fn tier((path, most): &(PathBuf, u64)) -> Arc<DiskTier> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bucket_settings::POINTER_LOOKED_AT;
 
     const OF_SITE: BucketSettings = BucketSettings {
         timeout: Duration::from_secs(3),
+        pointer_looked_at: POINTER_LOOKED_AT,
         stale_while_revalidate: Duration::from_secs(4),
         stale_if_error: Duration::from_secs(5),
         kept_in: None,

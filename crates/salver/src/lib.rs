@@ -13,6 +13,8 @@ pub(crate) mod admin;
 pub mod banner;
 mod bounds;
 mod browser;
+#[cfg(target_os = "linux")]
+mod bucket_events;
 mod bucket_settings;
 #[cfg_attr(not(feature = "object-store"), path = "buckets/absent.rs")]
 mod buckets;

@@ -15,7 +15,7 @@ use salver_config::{Setting, Site};
 use salver_store::Store;
 use salver_store::StoreSource;
 
-use crate::bucket_settings::BucketSettings;
+use crate::bucket_settings::{BucketSettings, POINTER_LOOKED_AT};
 use crate::buckets;
 use crate::failure::Failure;
 
@@ -23,10 +23,8 @@ use crate::failure::Failure;
 /// is to be seen at once.
 const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
 
-/// The time within which another release of a store in a bucket is seen, unless it is said: each node asks so often.
-const BUCKET_LOOKED_AT: Duration = Duration::from_secs(1);
-
-/// How often what is known of a store in a bucket is looked at within that time: it lies in memory, and its own thread asks.
+/// How often what is known of a store in a bucket is looked at within [`POINTER_LOOKED_AT`], and within a longer time no less: it
+/// lies in memory, its own thread asks, and that may be told to do so at once.
 const LOOKS_AT_MEMORY: u32 = 20;
 
 /// The path from the root of the file system.
@@ -64,7 +62,10 @@ pub(crate) fn store_looked_at(site: &Site, said: &Setting<Duration>) -> Option<D
     let store = site.store.as_ref()?;
     let said = Some(**said).filter(|_| said.is_said());
     Some(match is_url(store.as_os_str()) {
-        true => said.unwrap_or(BUCKET_LOOKED_AT) / LOOKS_AT_MEMORY,
+        true => {
+            let said = said.unwrap_or(POINTER_LOOKED_AT);
+            said.min(POINTER_LOOKED_AT) / LOOKS_AT_MEMORY
+        }
         false => said.unwrap_or(STORE_LOOKED_AT),
     })
 }
@@ -76,8 +77,7 @@ pub(crate) fn open_store(
     of_buckets: &BucketSettings,
 ) -> Result<(PathBuf, Arc<StoreSource>), Failure> {
     if is_url(path.as_os_str()) {
-        let (url, revalidate) = (path.to_string_lossy(), engine.revalidate * LOOKS_AT_MEMORY);
-        let source = buckets::open_store(&url, engine, revalidate, of_buckets)?;
+        let source = buckets::open_store(&path.to_string_lossy(), engine, of_buckets)?;
         return Ok((path.to_owned(), source));
     }
     let path = absolute(path)?;

@@ -172,7 +172,7 @@ impl Running {
             (&sites, settings.site_names()),
             settings.cache_size(),
             log.clone(),
-            settings.stores(),
+            (settings.stores(), settings.buckets()),
         );
         self.logs.set_current(log);
         for warning in &settings.warnings {

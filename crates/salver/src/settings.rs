@@ -9,6 +9,7 @@ use salver_server::Sites;
 use crate::access_log::log_settings;
 use crate::admin::{AdminSettings, admin_settings};
 use crate::bounds::check_memory;
+use crate::bucket_events::{BucketOfSite, buckets_of};
 use crate::failure::Failure;
 use crate::kept_codings::{KeptCodings, with_kept_codings};
 use crate::listening::{Listening, listen};
@@ -86,10 +87,18 @@ impl Settings {
     pub(crate) fn stores(&self) -> Vec<ServedStore> {
         let sites = self.sites.iter();
         let stores = sites.filter_map(|site| {
-            let (path, releases) = (site.store.clone()?, site.releases.clone());
+            let ((path, _), releases) = (site.store.clone()?, site.releases.clone());
             Some(ServedStore::new(site.name(), path, &site.hosts, releases))
         });
         stores.collect()
+    }
+
+    /// The buckets that are served.
+    pub(crate) fn buckets(&self) -> Vec<BucketOfSite> {
+        let sites = self.sites.iter().enumerate();
+        sites
+            .flat_map(|(number, site)| buckets_of(site, number))
+            .collect()
     }
 
     /// The most bytes of the cache that the sites share.

@@ -10,6 +10,7 @@ use salver_assets::{CompressibleTypes, Config, ContentCoding, Mount, Source, Sym
 use salver_config::conventions::{CleanUrls, ReleaseAddresses};
 use salver_config::values::{self, Coding, Spa, is_url};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
+use salver_store::StoreSource;
 
 use crate::bucket_settings::BucketSettings;
 use crate::buckets;
@@ -38,8 +39,8 @@ pub struct SiteSettings {
     pub shown: Vec<Shown>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
-    /// The directory of the store that it is served from, if it is.
-    pub store: Option<PathBuf>,
+    /// The path or the URL of the store that it is served from, and what it tells, if it is.
+    pub store: Option<(PathBuf, Arc<StoreSource>)>,
     /// Its releases, if they have addresses of their own.
     pub releases: Option<ReleasesOfSite>,
     /// Its trees whose removed files are kept.
@@ -275,7 +276,7 @@ impl SiteSettings {
             ));
         }
         self.releases = ReleasesOfSite::new(site, &source);
-        self.store = Some(path.clone());
+        self.store = Some((path.clone(), Arc::clone(&source)));
         Ok((path, source))
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::bucket_events::BucketChanges;
 use crate::metrics::{Ended, Metrics, SiteNames, Version};
 use crate::status::{Cache, Certificate, Connections, Loader, Log};
 use crate::subject::{CachePage, CachedEntry, CachedFile};
@@ -87,6 +88,19 @@ impl Subject for Noted {
             _ => Ok(2),
         }
     }
+    fn bucket_changed(&self, changes: &BucketChanges) -> u64 {
+        let BucketChanges::Objects(objects) = changes else {
+            self.note("any".to_owned());
+            return 0;
+        };
+        let keys = objects.iter().map(|object| &*object.key);
+        self.note(format!("objects {}", keys.collect::<Vec<_>>().join(", ")));
+        let others = objects.iter().filter(|object| object.bucket != "site");
+        u64::try_from(others.count()).unwrap()
+    }
+    fn bucket_events_offered(&self, url: &str) {
+        self.note(format!("offered {url}"));
+    }
     fn pause(&self, paused: bool) {
         self.note(format!("pause {paused}"));
     }
@@ -96,11 +110,21 @@ impl Subject for Noted {
 }
 
 fn ask(admin: &Admin, method: &str, target: &str, fields: &[(&str, &str)]) -> (u16, String) {
+    send(admin, (method, target), fields, "")
+}
+
+fn send(
+    admin: &Admin,
+    (method, target): (&str, &str),
+    fields: &[(&str, &str)],
+    content: &str,
+) -> (u16, String) {
     let mut request = Request::builder().method(method).uri(target);
     for (name, value) in [("host", "localhost")].iter().chain(fields) {
         request = request.header(*name, *value);
     }
-    let response = admin.respond(&request.body(Bytes::new()).unwrap());
+    let content = Bytes::copy_from_slice(content.as_bytes());
+    let response = admin.respond(&request.body(content).unwrap());
     assert_eq!(response.headers()["cache-control"], "no-store");
     assert_eq!(response.headers()["content-security-policy"], page::POLICY);
     let body = String::from_utf8(response.body().to_vec()).unwrap();
@@ -149,6 +173,8 @@ fn what_is_done_and_told() {
         Some("pause false"),
     );
     check("POST", "/reload", 501, "restart it", None);
+    check("POST", "/bucket-events", 204, "", Some("any"));
+    check("GET", "/bucket-events", 405, "POST", None);
     let path = Purge::Path(b"/a%20b".to_vec());
     let path = format!("{path:?}");
     check(
@@ -221,6 +247,61 @@ fn what_is_done_and_told() {
             "limit is a number",
             None,
         );
+    }
+}
+
+#[test]
+fn events_of_buckets_are_passed_on_and_counted() {
+    let subject = Arc::new(Noted::new());
+    let token = Token::new(b"0123456789abcdef").unwrap();
+    let admin = Admin::new(Arc::<Noted>::clone(&subject), Some(token));
+    let bearer = [("authorization", "Bearer 0123456789abcdef")];
+    let basic = [("authorization", "Basic c25zOjAxMjM0NTY3ODlhYmNkZWY=")];
+    let place = ("POST", "/bucket-events");
+    let check = |content: &str, status: u16, part: &str, done: Option<&str>| {
+        for shown in [bearer, basic] {
+            let (found, body) = send(&admin, place, &shown, content);
+            assert!(found == status && body.contains(part), "{found} {body}");
+            assert!(body.is_empty() || body.ends_with('\n') && body.lines().count() == 1);
+            let noted: Vec<String> = std::mem::take(&mut *subject.done.lock().unwrap());
+            let noted: Vec<&str> = noted.iter().map(String::as_str).collect();
+            assert_eq!(noted, Vec::from_iter(done), "{content}");
+        }
+    };
+    let record = |bucket: &str, key: &str| {
+        format!(r#"{{"s3":{{"bucket":{{"name":"{bucket}"}},"object":{{"key":"{key}"}}}}}}"#)
+    };
+    let of = |records: &[String]| format!(r#"{{"Records":[{}]}}"#, records.join(","));
+    let three = [record("site", "a"), record("b", "c"), record("site", "d")];
+    check(&of(&three), 204, "", Some("objects a, c, d"));
+    check("", 204, "", Some("any"));
+    let offered = r#"{"Type":"SubscriptionConfirmation","SubscribeURL":"https://sns"}"#;
+    check(offered, 204, "", Some("offered https://sns"));
+    check("{", 400, "Bad Request: the content is no JSON", None);
+    let long = " ".repeat(LONGEST_NOTIFICATION + 1);
+    check(&long, 413, "262144 bytes at most", None);
+    let (status, body) = send(&admin, place, &[], &of(&three));
+    assert!(
+        status == 401 && body.contains("password"),
+        "{status} {body}"
+    );
+    assert!(subject.done.lock().unwrap().is_empty());
+    // Nothing else is open to a password.
+    assert_eq!(ask(&admin, "GET", "/status", &basic).0, 401);
+    for permitted in [Some(bearer), Some(basic), None] {
+        let shown = permitted.map(|[(_, value)]| value.as_bytes());
+        assert_eq!(admin.permits_content(shown), permitted.is_some());
+    }
+    let (_, status) = ask(&admin, "GET", "/status", &bearer);
+    let counted = r#""bucket_events":{"objects":6,"ignored":2,"refused":4}"#;
+    assert!(status.contains(counted), "{status}");
+    let (_, metrics) = ask(&admin, "GET", "/metrics", &bearer);
+    for line in [
+        "salver_bucket_event_objects_total 6",
+        "salver_bucket_event_objects_ignored_total 2",
+        "salver_bucket_events_refused_total 4",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{metrics}");
     }
 }
 

@@ -21,6 +21,9 @@ use crate::store::Store;
 /// The shortest time between two looks, however many want one.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// The shortest time between two looks, however often somebody says that there is something new.
+const TOLD_SHORTEST: Duration = Duration::from_millis(20);
+
 /// The most time that somebody waits for a look who has something to answer without it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -51,6 +54,8 @@ struct WatchState {
     begun: u64,
     ended: u64,
     is_wanted: bool,
+    /// True if somebody has said that `current` has changed, and no look has begun since.
+    is_told: bool,
     /// Why the last look has found nothing, if it has not.
     failure: Option<Arc<io::Error>>,
     has_thread: bool,
@@ -100,6 +105,28 @@ impl Watch {
             (None, None) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
+
+    /// Has a look made at once, or [a moment](TOLD_SHORTEST) after the last one: `current` has changed, as somebody says.
+    pub(super) fn look_now(&self) {
+        self.0.state().is_told = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl WatchState {
+    /// The time from the beginning of the last look to that of the next one, which is made after each `period`; if that is
+    /// zero, when one is wanted.
+    fn pause(&self, period: Duration) -> Duration {
+        let pause = match (self.is_wanted, period.is_zero()) {
+            (true, _) => SHORTEST.min(period),
+            (false, true) => Duration::MAX,
+            (false, false) => period,
+        };
+        match self.is_told {
+            true => TOLD_SHORTEST.min(pause),
+            false => pause,
+        }
+    }
 }
 
 impl Drop for Watch {
@@ -118,7 +145,7 @@ impl Watched {
             let version = {
                 let mut state = self.state();
                 state.begun += 1;
-                state.is_wanted = false;
+                (state.is_wanted, state.is_told) = (false, false);
                 state.version.clone()
             };
             let looked = self.look(version.as_ref());
@@ -137,11 +164,7 @@ impl Watched {
             if state.is_over {
                 return false;
             }
-            let period = match (state.is_wanted, self.period.is_zero()) {
-                (true, _) => SHORTEST.min(self.period),
-                (false, true) => Duration::MAX,
-                (false, false) => self.period,
-            };
+            let period = state.pause(self.period);
             let since = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
             if since >= period {
                 return true;
@@ -283,5 +306,34 @@ impl ReleaseWatch for Watched {
         }
         let latest = self.wait(state, PATIENCE).latest.clone();
         Ok(latest.map(|latest| latest as Arc<dyn NewerRelease>))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_made_in_time_and_not_too_often() {
+        let millis = Duration::from_millis;
+        let check = |is_wanted, is_told, period, expected| {
+            let state = WatchState {
+                is_wanted,
+                is_told,
+                ..WatchState::default()
+            };
+            let pause = state.pause(period);
+            assert_eq!(pause, expected, "{is_wanted} {is_told} {period:?}");
+        };
+        check(false, false, millis(875), millis(875));
+        check(true, false, millis(875), SHORTEST);
+        check(false, true, millis(875), TOLD_SHORTEST);
+        check(true, true, millis(875), TOLD_SHORTEST);
+        check(true, false, millis(50), millis(50));
+        check(false, true, millis(5), millis(5));
+        // Each view has a look of its own, and who is told makes no more of them.
+        check(false, false, Duration::ZERO, Duration::MAX);
+        check(true, false, Duration::ZERO, Duration::ZERO);
+        check(false, true, Duration::ZERO, TOLD_SHORTEST);
     }
 }

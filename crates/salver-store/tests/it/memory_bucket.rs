@@ -34,6 +34,8 @@ struct State {
     fault: Option<(usize, Fault)>,
     /// What happens, and the number of requests before it.
     hook: Option<(usize, Hook)>,
+    /// What happens between what a GET finds and its answer.
+    late_hook: Option<Hook>,
 }
 
 #[derive(Clone)]
@@ -70,6 +72,11 @@ impl MemoryBucket {
     /// Has something happen after so many requests.
     pub(crate) fn interrupt(&self, after: usize, hook: impl FnOnce() + Send + 'static) {
         self.state().hook = Some((after, Box::new(hook)));
+    }
+
+    /// Has something happen once the next GET has found what it is going to answer.
+    pub(crate) fn after_get(&self, hook: impl FnOnce() + Send + 'static) {
+        self.state().late_hook = Some(Box::new(hook));
     }
 
     /// True if it has not come to that.
@@ -177,6 +184,10 @@ impl Bucket for MemoryBucket {
     fn get(&self, key: &str, most: u64) -> io::Result<Option<BucketObject>> {
         let is_lost = self.begin("GET", key)?;
         let object = self.state().objects.get(key).cloned();
+        let hook = self.state().late_hook.take();
+        if let Some(hook) = hook {
+            hook();
+        }
         if object
             .as_ref()
             .is_some_and(|object| object.content.len() > usize::try_from(most).unwrap())

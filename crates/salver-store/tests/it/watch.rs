@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::{Patience, Source, View};
@@ -173,6 +173,84 @@ fn a_chunk_of_a_release_that_this_node_has_not_seen_is_found() {
         io::ErrorKind::NotFound,
         "its original is known"
     );
+}
+
+#[test]
+fn who_is_told_of_a_change_looks_at_once() {
+    let mut site = Site::new(&[("index.html", "old")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let source = StoreSource::open_bucket(bucket.shared(), Duration::from_secs(3600));
+    // Nobody has asked for anything yet: the first view looks anyway.
+    source.look_now();
+    assert_eq!(read(&source, "index.html").as_deref(), Ok(&b"old"[..]));
+    site.now += 60;
+    site.put("index.html", "new");
+    site.deploy_to(&bucket).unwrap();
+    assert_eq!(read(&source, "index.html").as_deref(), Ok(&b"old"[..]));
+    source.look_now();
+    wait_for(&source, b"new");
+}
+
+/// Waits until a source shows this page.
+fn wait_for(source: &StoreSource, page: &[u8]) {
+    let since = Instant::now();
+    while read(source, "index.html").as_deref() != Ok(page) {
+        assert!(since.elapsed() < Duration::from_secs(120), "in vain");
+        std::thread::yield_now();
+    }
+}
+
+/// A bucket with a release, and a source of it that looks by itself after this time alone.
+fn told(period: Duration) -> (Site, MemoryBucket, StoreSource) {
+    let mut site = Site::new(&[("index.html", "old")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let source = StoreSource::open_bucket(bucket.shared(), period);
+    assert_eq!(read(&source, "index.html").as_deref(), Ok(&b"old"[..]));
+    site.now += 60;
+    site.put("index.html", "new");
+    (site, bucket, source)
+}
+
+#[test]
+fn a_storm_of_events_has_few_looks() {
+    let (.., bucket, source) = told(Duration::from_secs(3600));
+    bucket.asked();
+    let begun = Instant::now();
+    let mut looks = 0;
+    let mut told = 0_u64;
+    while looks < 6 {
+        source.look_now();
+        told += 1;
+        looks += bucket.asked().len();
+    }
+    // The first one begins at once, if the one before began a while ago.
+    let least = Duration::from_millis(20) * u32::try_from(looks - 1).unwrap();
+    let took = begun.elapsed();
+    assert!(took >= least, "{looks} looks for {told} events in {took:?}");
+}
+
+#[test]
+fn an_event_that_comes_during_a_look_has_another_one() {
+    let (site, bucket, source) = told(Duration::from_secs(3600));
+    let source = Arc::new(source);
+    // The request has begun, and its answer is of before.
+    let told = Arc::clone(&source);
+    let after = bucket.clone();
+    bucket.after_get(move || {
+        site.deploy_to(&after).unwrap();
+        told.look_now();
+    });
+    source.look_now();
+    wait_for(&source, b"new");
+}
+
+#[test]
+fn who_misses_every_event_loses_time_alone() {
+    let (site, bucket, source) = told(Duration::from_millis(40));
+    site.deploy_to(&bucket).unwrap();
+    wait_for(&source, b"new");
 }
 
 #[test]

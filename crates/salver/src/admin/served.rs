@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use salver_admin::{
-    Cache, CachePage, CacheQuery, CachedEntry, CachedFile, Certificate, Connections, Loader, Log,
-    Purge, Reloaded, State, Subject,
+    BucketChanges, Cache, CachePage, CacheQuery, CachedEntry, CachedFile, Certificate, Connections,
+    Loader, Log, Purge, Reloaded, State, Subject,
 };
 use salver_assets::{CachedResource, Engine, RequestPath, ResourceKind};
 use salver_server::{AccessLog, Metrics, Monitor, ServerLoad, Sites, Stage};
 
+use crate::bucket_events::BucketOfSite;
 use crate::releases::ServedStore;
 
 /// The seconds of a day.
@@ -31,17 +32,18 @@ struct Generation {
     log: Option<AccessLog>,
     /// The stores that are served.
     stores: Vec<ServedStore>,
+    buckets: Vec<BucketOfSite>,
 }
 
 impl Current {
-    /// Notes what the server serves by from now on: its sites by their names, the most bytes of their cache, and its
-    /// stores.
+    /// Notes what the server serves by from now on: its sites by their names, the most bytes of their cache, its
+    /// stores and its buckets.
     pub(crate) fn set(
         &self,
         (sites, names): (&Sites, Vec<String>),
         cache_size: usize,
         log: Option<AccessLog>,
-        stores: Vec<ServedStore>,
+        (stores, buckets): (Vec<ServedStore>, Vec<BucketOfSite>),
     ) {
         let names = names.into_iter();
         *self.hold() = Generation {
@@ -49,6 +51,7 @@ impl Current {
             cache_size,
             log,
             stores,
+            buckets,
         };
     }
 
@@ -256,6 +259,27 @@ impl Subject for Served {
         let of = site.map_or_else(String::new, |site| format!(" of {}", site.escape_debug()));
         tracing::info!("admin: {said}{of} was purged from the cache, {entries} entries");
         Ok(count(entries))
+    }
+
+    fn bucket_changed(&self, changes: &BucketChanges) -> u64 {
+        let current = self.current.get();
+        for bucket in &current.buckets {
+            if let Some((_, engine)) = current.sites.get(bucket.site) {
+                bucket.look(engine, changes);
+            }
+        }
+        let BucketChanges::Objects(objects) = changes else {
+            return 0;
+        };
+        let is_served = |object| current.buckets.iter().any(|bucket| bucket.has(object));
+        count(objects.iter().filter(|object| !is_served(object)).count())
+    }
+
+    fn bucket_events_offered(&self, url: &str) {
+        tracing::info!(
+            "admin: Amazon SNS sends events of buckets here once somebody has asked for {}",
+            url.escape_debug()
+        );
     }
 
     fn pause(&self, paused: bool) {

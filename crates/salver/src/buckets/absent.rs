@@ -1,7 +1,6 @@
 //! Buckets in a build without them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use salver_assets::{Config, Source};
 use salver_store::{Bucket, StoreSource};
@@ -24,7 +23,6 @@ pub(crate) fn open(url: &str, _: &Config, _: &BucketSettings) -> Result<Arc<dyn 
 pub(crate) fn open_store(
     url: &str,
     _: &Config,
-    _: Duration,
     _: &BucketSettings,
 ) -> Result<Arc<StoreSource>, Failure> {
     Err(refused(url))

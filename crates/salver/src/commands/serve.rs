@@ -196,7 +196,7 @@ fn start_up(
         (&sites, settings.site_names()),
         settings.cache_size(),
         access_log.clone(),
-        settings.stores(),
+        (settings.stores(), settings.buckets()),
     );
     server.set_access_log(access_log);
     let timeout = settings.server.answer_timeout;

@@ -1,6 +1,9 @@
 //! The admin listener as a person switches it on: what it tells, what it does.
 
 mod access;
+mod bucket_events;
+#[cfg(feature = "object-store")]
+mod folder_bucket;
 mod watched;
 
 use std::process::Command;

@@ -173,9 +173,12 @@ impl TreeRules {
         let Some(_reading) = self.reading.try_hold() else {
             return Err(Stop::RetryAfter(PAUSE));
         };
+        let latest = self.state.hold().clone();
         let identity = |file: &Option<SeenFile>| file.as_ref().map(|file| file.identity);
-        if self.state.hold().files.each_ref().map(identity) != files.each_ref().map(identity) {
-            // Another load has read them meanwhile, and a new look tells which of the two versions is the later one.
+        let is_read_by_others = !Arc::ptr_eq(&latest.rules, &rules)
+            || latest.files.each_ref().map(identity) != files.each_ref().map(identity);
+        if is_read_by_others {
+            // A new look tells which of the two versions is the later one. Where the disk's time is coarse they may look alike.
             return Err(Stop::Changed);
         }
         let mut now = files.clone();

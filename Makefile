@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes frameworks-test ] worst apart
+MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke windows-check / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes frameworks-test ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -29,7 +29,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strac
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
+MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 $(UI_TOOLS)
 # What packages are made of a program with, and tried with.
 PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 UI_TESTS := crates/salver-bench/ui-tests

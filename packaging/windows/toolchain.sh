@@ -26,7 +26,7 @@ if [ "$(cat "$root/made-of" 2> /dev/null)" != "$of" ]; then
 	rm -rf "$root"
 	mkdir -p "$root/debs/partial" "$root/debian" "$root/one/src"
 	echo "toolchain.sh: fetching rustc-web and its sources" >&2
-	apt-get install -y -q --download-only --no-install-recommends -o Dir::Cache::archives="$root/debs" \
+	apt-get install -y -q --download-only --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dir::Cache::archives="$root/debs" \
 		rustc-web rust-web-src >&2
 	for package in "$root"/debs/*.deb; do
 		dpkg-deb -x "$package" "$root/debian"

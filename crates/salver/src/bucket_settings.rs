@@ -12,6 +12,9 @@ pub(crate) const POINTER_LOOKED_AT: Duration = Duration::from_secs(1);
 /// How long buckets may take, how long what is held of them is sent, and where it is kept.
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
+    /// The time after which what is known of a bucket is compared with it: that of the configuration, for the engine of a site
+    /// with a store looks at what is in memory more often.
+    pub revalidate: Duration,
     /// The most time of a request.
     pub timeout: Duration,
     /// The time within which another release of a store is seen.
@@ -34,6 +37,7 @@ impl BucketSettings {
         });
         let looked_at = &server.revalidate;
         BucketSettings {
+            revalidate: **looked_at,
             pointer_looked_at: match looked_at.is_said() {
                 true => **looked_at,
                 false => POINTER_LOOKED_AT,

@@ -122,7 +122,7 @@ fn release_bucket(url: &str, settings: Settings) -> Result<Arc<dyn Bucket>, Fail
 /// The bounds of a source before this engine.
 fn settings(engine: &Config, of_site: &BucketSettings) -> Settings {
     let mut settings = Settings {
-        revalidate: engine.revalidate,
+        revalidate: of_site.revalidate,
         timeout: of_site.timeout,
         stale_while_revalidate: of_site.stale_while_revalidate,
         stale_if_error: of_site.stale_if_error,
@@ -160,6 +160,7 @@ mod tests {
     use crate::bucket_settings::POINTER_LOOKED_AT;
 
     const OF_SITE: BucketSettings = BucketSettings {
+        revalidate: Duration::from_secs(7),
         timeout: Duration::from_secs(3),
         pointer_looked_at: POINTER_LOOKED_AT,
         stale_while_revalidate: Duration::from_secs(4),
@@ -170,7 +171,8 @@ mod tests {
     #[test]
     fn the_bounds_are_those_of_the_site() {
         let engine = Config {
-            revalidate: Duration::from_secs(7),
+            // As of a site with a store, which is looked at in memory.
+            revalidate: Duration::from_millis(50),
             index: vec!["start.html".to_owned(), "index.html".to_owned()],
             ..Config::default()
         };

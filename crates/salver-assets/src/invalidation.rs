@@ -1,5 +1,6 @@
 //! Invalidation: what is cached of paths, of all beneath a prefix, and of groups, is compared anew.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use salver_semantics::RequestPath;
@@ -22,12 +23,13 @@ impl Engine {
     /// Returns the number of entries that went.
     pub fn clear(&self) -> usize {
         let shared = &*self.shared;
-        // First of all, so that no load which began before can put back what is let go of.
+        // First of all, so that no load which begins from then on is told what was known before; then those that began
+        // before, so that none puts back what is let go of. So it is below, too.
+        self.invalidate_in_sources(b"");
         shared.flights.forget(|_| true);
         let entries = shared.pool.memory.take(|entry| shared.has(entry)).len();
         shared.pool.open_files.clear();
         shared.pool.digests.clear();
-        self.invalidate_in_sources(b"");
         shared.tell(|| Event::Cleared { entries });
         entries
     }
@@ -59,6 +61,9 @@ impl Engine {
             keys.extend(pages);
         }
         let is_one = |key: &[u8]| keys.iter().any(|known| known == path_of_key(key).0);
+        for path in &keys {
+            self.invalidate_in_source(path);
+        }
         let gone = match has_rules {
             false => {
                 shared.flights.forget(|load| is_one(&load.path));
@@ -76,10 +81,7 @@ impl Engine {
                 shared.pool.memory.take(is_of)
             }
         };
-        for path in &keys {
-            self.invalidate_in_source(path);
-        }
-        let entries = self.let_go(gone);
+        let entries = self.let_go(gone, |path| keys.iter().any(|key| key == path));
         shared.tell(|| Event::Invalidated {
             path: events::path(path),
             entries,
@@ -95,11 +97,11 @@ impl Engine {
         let is_beneath = |path: &[u8]| {
             path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
         };
+        self.invalidate_in_sources(prefix);
         shared.flights.forget(|load| is_beneath(&load.path));
         let is_gone = |entry: &CacheEntry| shared.has(entry) && is_beneath(&entry.key);
         let gone = shared.pool.memory.take(is_gone);
-        self.invalidate_in_sources(prefix);
-        let entries = self.let_go(gone);
+        let entries = self.let_go(gone, |path| path.starts_with(prefix));
         shared.tell(|| Event::InvalidatedPrefix {
             prefix: events::path(prefix),
             entries,
@@ -112,6 +114,7 @@ impl Engine {
     /// is sent again.
     pub fn invalidate_group(&self, group: &[u8]) -> usize {
         let shared = &*self.shared;
+        self.invalidate_in_sources(b"");
         // Nobody knows yet what comes of them.
         shared.flights.forget(|_| true);
         let is_gone = |entry: &CacheEntry| {
@@ -119,8 +122,7 @@ impl Engine {
             shared.has(entry) && ruling.is_some_and(|ruling| ruling.is_in_group(group))
         };
         let gone = shared.pool.memory.take(is_gone);
-        self.invalidate_in_sources(b"");
-        let entries = self.let_go(gone);
+        let entries = self.let_go(gone, |_| true);
         shared.tell(|| Event::InvalidatedGroup {
             group: events::path(group),
             entries,
@@ -141,9 +143,11 @@ impl Engine {
         })
     }
 
-    /// Lets go of the open files and digests of removed entries; returns the number of entries.
-    fn let_go(&self, entries: Vec<Arc<CacheEntry>>) -> usize {
+    /// Lets go of the open files and digests of removed entries; returns the number of entries. Of files at the paths that
+    /// are told the sources know already.
+    fn let_go(&self, entries: Vec<Arc<CacheEntry>>, is_told: impl Fn(&[u8]) -> bool) -> usize {
         let shared = &*self.shared;
+        let mut of_others = HashSet::new();
         for entry in &entries {
             let Some(representations) = entry.resource.representations() else {
                 continue;
@@ -155,12 +159,24 @@ impl Engine {
                     .digests
                     .forget(&representation.identity, representation.coding.plain());
             }
-            // By rules it may lie at another path.
             let (path, _) = path_of_key(&entry.key);
-            let mount = shared.mounts.number_of(path);
-            if let Some(mount) = mount.and_then(|number| shared.mounts.get(number)) {
+            let Some(number) = shared.mounts.number_of(path) else {
+                continue;
+            };
+            // By rules it may lie at another path.
+            if !is_told(&shared.mounts.path_of(number, &representations.found.path))
+                && let Some(mount) = shared.mounts.get(number)
+            {
                 let all = representations.list.iter();
                 all.for_each(|representation| mount.source.invalidate(&representation.path));
+                of_others.insert(&entry.key);
+            }
+        }
+        // Of these the sources were told last, so that what has come since may be what they knew before.
+        if !of_others.is_empty() {
+            shared.flights.forget(|load| of_others.contains(&load.path));
+            for key in of_others {
+                shared.pool.memory.remove(shared.key(key));
             }
         }
         entries.len()

@@ -219,6 +219,13 @@ impl<K: Eq + Hash, T: Clone> Drop for Leader<K, T> {
     }
 }
 
+impl<T> Follower<T> {
+    /// Whether the key was [forgotten](SingleFlight::forget) since the flight began.
+    pub fn is_outdated(&self) -> bool {
+        self.flight.0.hold().outdated
+    }
+}
+
 impl<T: Clone> Future for Follower<T> {
     type Output = T;
 

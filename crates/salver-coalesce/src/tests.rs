@@ -112,6 +112,7 @@ fn what_is_outdated_stays_with_those_who_wait_and_nobody_joins_it() {
     assert!(!old.is_outdated() && !alone.is_outdated());
     flights.forget(|key| key == "k");
     assert!(old.is_outdated() && alone.is_outdated());
+    assert!(old.follower().is_outdated());
     let new = first(&flights);
     assert!(!new.is_outdated());
     old.complete(1);

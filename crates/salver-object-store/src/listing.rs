@@ -14,7 +14,7 @@ use crate::failure::{Failure, is_for_a_while};
 use crate::key::{Prefix, file_name};
 use crate::lookup::Found;
 use crate::object::Object;
-use crate::runtime::{Flights, LazyRuntime};
+use crate::runtime::{Flight, Flights, LazyRuntime};
 use crate::settings::Settings;
 use crate::wait::wait;
 
@@ -102,12 +102,12 @@ impl Listings {
         let Some(directory) = self.prefix.directory(path) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let page = self.runtime.once(&self.flights, path, || {
+        let page = self.runtime.once(&self.flights, path, |flight| {
             let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
             async move {
                 match listings.kept_page(&path, listings.keep_for) {
                     Some(page) => Ok(page),
-                    None => listings.load_page(path, &directory).await,
+                    None => listings.load_page(path, &directory, &flight).await,
                 }
             }
         });
@@ -121,17 +121,40 @@ impl Listings {
 
     /// Lets go of all pages.
     pub(crate) fn clear(&self) {
-        *self.pages() = BoundedCache::new(KEPT_BYTES);
         self.flights.forget(|_| true);
+        *self.pages() = BoundedCache::new(KEPT_BYTES);
     }
 
-    async fn load_page(&self, path: Arc<[u8]>, directory: &Path) -> ListingResult {
+    /// Lets go of the pages that may tell of a path: those of the directories that it is in.
+    pub(crate) fn forget_above(&self, path: &[u8]) {
+        let above = |directory: &[u8]| {
+            let rest = path.strip_prefix(directory);
+            directory.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        self.flights.forget(|directory| above(directory));
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut pages = self.pages();
+        pages.forget(&[][..]);
+        for (end, _) in slashes {
+            pages.forget(path.get(..end).unwrap_or_default());
+        }
+    }
+
+    async fn load_page(
+        &self,
+        path: Arc<[u8]>,
+        directory: &Path,
+        flight: &Flight<Arc<Listing>>,
+    ) -> ListingResult {
         let asked = self.clock.now();
         let page = Arc::new(self.list(directory, PAGE).await?);
         let names = page.keys().map(|name| name.len().saturating_add(OVERHEAD));
         let weight = names.sum::<usize>().saturating_add(OVERHEAD);
-        self.pages()
-            .insert(path, (asked, Arc::clone(&page)), weight);
+        let mut pages = self.pages();
+        // Under the lock by which pages are let go of once their flights are forgotten.
+        if !flight.is_outdated() {
+            pages.insert(path, (asked, Arc::clone(&page)), weight);
+        }
         Ok(page)
     }
 

@@ -3,7 +3,6 @@
 mod by_page;
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ use crate::key::Prefix;
 use crate::object::Object;
 use crate::outage::Outage;
 use crate::pages::{Pages, Turn};
-use crate::runtime::{Flights, LazyRuntime};
+use crate::runtime::{Flight, Flights, LazyRuntime};
 use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
 use crate::tier::Absent;
@@ -94,8 +93,6 @@ pub(crate) struct Lookups {
     outage: Outage,
     known: Mutex<BoundedCache<Arc<[u8]>, Known>>,
     floors: Mutex<Floors<Instant>>,
-    /// The number of paths that were invalidated, each by itself.
-    invalidations: AtomicU64,
     flights: Flights<Arc<[u8]>, Found>,
     pages: Mutex<Pages>,
 }
@@ -129,7 +126,6 @@ impl Lookups {
             outage: Outage::new(place),
             known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
             floors: Mutex::default(),
-            invalidations: AtomicU64::new(0),
             flights: Flights::new(Err(Failure::given_up())),
             pages: Mutex::new(pages),
         }
@@ -180,9 +176,9 @@ impl Lookups {
             let fails = known.failed.is_some() || !self.bucket.is_well();
             self.times.freshness(told.age, fails)
         });
-        let look = || {
+        let look = |flight| {
             let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-            async move { lookups.look_unless_known(path, None).await }
+            async move { lookups.look_unless_known(path, None, &flight).await }
         };
         if matches!(freshness, Freshness::Fresh | Freshness::Stale) {
             self.want(&key, path);
@@ -239,15 +235,18 @@ impl Lookups {
         };
         let turn = self.pages().turn(key.as_ref(), self.clock.now());
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let flight = leader.follower();
         let compare = async move {
             let Turn::Page(page) = turn else {
-                return lookups.look_unless_known(path, Some(ahead)).await;
+                return lookups
+                    .look_unless_known(path, Some(ahead), &flight)
+                    .await;
             };
             let asked = lookups.compare_by_page(&page, Some(ahead)).await;
             let known = lookups.known().get(&*path);
             match known.filter(|known| !known.is_invalid && known.asked >= asked) {
                 Some(known) => Ok(known.found),
-                None => lookups.look_unless_known(path, None).await,
+                None => lookups.look_unless_known(path, None, &flight).await,
             }
         };
         // Without a thread there is no comparison.
@@ -273,7 +272,6 @@ impl Lookups {
     pub(crate) fn invalidate(&self, path: &[u8]) {
         // One floor for each would soon be one for all.
         self.flights.forget(|flight| **flight == *path);
-        self.invalidations.fetch_add(1, Ordering::AcqRel);
         if let Some(known) = self.known().get_mut(path) {
             known.is_invalid = true;
         }
@@ -333,7 +331,7 @@ impl Lookups {
             failed: None,
             is_invalid: false,
         };
-        self.keep(path.into(), known.clone());
+        self.keep(path.into(), known.clone(), None);
         Some(known)
     }
 
@@ -346,10 +344,8 @@ impl Lookups {
     /// Notes that what is known of a path could not be compared.
     fn note_failure(&self, path: &[u8], failure: &Failure) {
         self.outage.failed(failure);
-        let known = self.known().get(path);
-        if let Some(known) = known {
-            let failed = Some(self.clock.now());
-            self.keep(path.into(), Known { failed, ..known });
+        if let Some(known) = self.known().get_mut(path) {
+            known.failed = Some(self.clock.now());
         }
     }
 
@@ -358,6 +354,7 @@ impl Lookups {
         &self,
         path: Arc<[u8]>,
         ahead: Option<bucket::Turn>,
+        flight: &Flight<Found>,
     ) -> LookupResult {
         let known = self.known().get(&*path);
         if let Some(found) = known.as_ref().and_then(|known| self.never_changes(known)) {
@@ -370,7 +367,7 @@ impl Lookups {
         if let Some(known) = lately {
             return Ok(known.found);
         }
-        let found = self.look(Arc::clone(&path), ahead).await;
+        let found = self.look(Arc::clone(&path), ahead, flight).await;
         match &found {
             Err(failure) if failure.is_for_a_while() => self.note_failure(&path, failure),
             // What may not be seen any more is not told either.
@@ -380,12 +377,16 @@ impl Lookups {
         found
     }
 
-    async fn look(&self, path: Arc<[u8]>, ahead: Option<bucket::Turn>) -> LookupResult {
+    async fn look(
+        &self,
+        path: Arc<[u8]>,
+        ahead: Option<bucket::Turn>,
+        flight: &Flight<Found>,
+    ) -> LookupResult {
         let Some(key) = self.prefix.key(&path) else {
             return Ok(Found::Nothing);
         };
         let (asked, at) = (self.clock.now(), self.clock.system_now());
-        let invalidations = self.invalidations.load(Ordering::Acquire);
         let known = match self.known().get(&*path) {
             Some(Known {
                 found: Found::File(object),
@@ -431,14 +432,15 @@ impl Lookups {
             found: found.clone(),
             asked,
             failed: None,
-            // It may have been answered before that.
-            is_invalid: self.invalidations.load(Ordering::Acquire) != invalidations,
+            is_invalid: false,
         };
-        self.keep(path, known);
+        self.keep(path, known, Some(flight));
         Ok(found)
     }
 
-    fn keep(&self, path: Arc<[u8]>, known: Known) {
+    /// Keeps what is known of a path by a look of this flight: if the path was invalidated since it began, that may have been
+    /// answered before.
+    fn keep(&self, path: Arc<[u8]>, mut known: Known, flight: Option<&Flight<Found>>) {
         let of_object = match &known.found {
             Found::File(object) => object.weight(),
             Found::Directory | Found::Nothing => 0,
@@ -447,7 +449,12 @@ impl Lookups {
             .len()
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
-        let gone = self.known().insert(path, known, weight);
+        let gone = {
+            let mut all = self.known();
+            // Under the lock by which what is known is marked once its flights are forgotten.
+            known.is_invalid |= flight.is_some_and(Flight::is_outdated);
+            all.insert(path, known, weight)
+        };
         for key in gone.iter().filter_map(|path| self.prefix.key(path)) {
             self.pages().forget(key.as_ref());
         }

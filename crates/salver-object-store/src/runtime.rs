@@ -20,6 +20,9 @@ const MOST_BLOCKING: usize = 4;
 /// The work that is under way, by its key.
 pub(crate) type Flights<K, T> = SingleFlight<K, Result<T, Failure>>;
 
+/// The flight that work is done for, by which it is seen whether its key was forgotten meanwhile.
+pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
+
 /// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
 #[derive(Debug, Default)]
 pub(crate) struct LazyRuntime(Mutex<Option<Runtime>>);
@@ -52,7 +55,7 @@ impl LazyRuntime {
         &self,
         flights: &Flights<K, T>,
         key: &Q,
-        work: impl FnOnce() -> F,
+        work: impl FnOnce(Flight<T>) -> F,
     ) -> io::Result<T>
     where
         K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
@@ -72,7 +75,7 @@ impl LazyRuntime {
         flights: &Flights<K, T>,
         key: &Q,
         most: Duration,
-        work: impl FnOnce() -> F,
+        work: impl FnOnce(Flight<T>) -> F,
     ) -> io::Result<Option<T>>
     where
         K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
@@ -87,7 +90,7 @@ impl LazyRuntime {
         &self,
         flights: &Flights<K, T>,
         key: &Q,
-        work: impl FnOnce() -> F,
+        work: impl FnOnce(Flight<T>) -> F,
     ) -> io::Result<Follower<Result<T, Failure>>>
     where
         K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
@@ -98,8 +101,8 @@ impl LazyRuntime {
         Ok(match flights.join(key) {
             Joined::Follower(follower) => follower,
             Joined::Leader(leader) => {
-                let follower = leader.follower();
-                self.lead(leader, work())?;
+                let (follower, flight) = (leader.follower(), leader.follower());
+                self.lead(leader, work(flight))?;
                 follower
             }
         })

@@ -100,7 +100,7 @@ impl Slices {
             return Ok(bytes);
         }
         self.runtime
-            .once(&self.flights, &key, || self.fetch(object, number))
+            .once(&self.flights, &key, |_| self.fetch(object, number))
     }
 
     /// Has a slice asked for that will be wanted soon, unless others need the turn.

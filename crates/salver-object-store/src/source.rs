@@ -163,7 +163,7 @@ impl Source for ObjectStoreSource {
 
     fn invalidate(&self, path: &[u8]) {
         self.lookups.invalidate(path);
-        self.listings.clear();
+        self.listings.forget_above(path);
     }
 
     fn invalidate_prefix(&self, prefix: &[u8]) {

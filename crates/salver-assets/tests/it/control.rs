@@ -1,12 +1,15 @@
 //! What programs tell a running engine: let go, load ahead, leave the cache alone.
 
-use std::sync::Arc;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Site, Tree, block_on, coded, config_of, directory, memory, request, seen};
 use salver_assets::{
     Config, Conventions, Engine, Load, MemorySource, Method, Mount, Patience, Pending, Request,
-    RequestPath, Step,
+    RequestPath, Source, Step, View,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -342,4 +345,98 @@ fn a_group_is_what_rules_say_it_is() {
     assert_eq!(texts(), ["new", "new", "old", "old", "old"]);
     assert_eq!(site.engine.invalidate_group(b"all of it"), 3);
     assert_eq!(texts(), ["new", "new", "new", "old", "old"]);
+}
+
+/// A request, and all that is loaded for it.
+type Ask = Box<dyn Fn() + Send>;
+
+/// A source that tells what it knew until it is told that a file has changed; who asks in that very moment does so just before.
+#[derive(Clone)]
+struct Told {
+    trees: [Arc<MemorySource>; 2],
+    is_told: Arc<AtomicBool>,
+    meanwhile: Arc<Mutex<Option<Ask>>>,
+}
+
+impl Told {
+    fn new(old: &[(&str, &[u8])], new: &[(&str, &[u8])]) -> Self {
+        Told {
+            trees: [memory(old), memory(new)],
+            is_told: Arc::default(),
+            meanwhile: Arc::default(),
+        }
+    }
+
+    /// Has somebody ask for this path whenever the source is told.
+    fn ask_meanwhile(&self, site: &Site, asked: &'static str) {
+        let (engine, now) = (site.engine.clone(), site.now());
+        let ask = move || {
+            let request = request(Method::Get, asked, &[]);
+            let mut step = engine.begin(&request, now);
+            while let Step::Load(load, pending) = step {
+                let outcome = load.perform(Patience::MayWait, now.instant);
+                engine.finish(load, outcome.unwrap_or_else(|_| panic!()));
+                step = engine.resume(&request, block_on(pending), now);
+            }
+            assert!(matches!(step, Step::Respond(_)));
+        };
+        *self.meanwhile.lock().unwrap() = Some(Box::new(ask));
+    }
+
+    fn tell(&self, has_changed: bool) {
+        if let Some(ask) = &*self.meanwhile.lock().unwrap() {
+            ask();
+        }
+        self.is_told.fetch_or(has_changed, Ordering::SeqCst);
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Told")
+    }
+}
+
+impl Source for Told {
+    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+        let [old, new] = &self.trees;
+        match self.is_told.load(Ordering::SeqCst) {
+            true => new.view(patience),
+            false => old.view(patience),
+        }
+    }
+
+    fn invalidate(&self, path: &[u8]) {
+        self.tell(path == b"a");
+    }
+
+    fn invalidate_prefix(&self, _: &[u8]) {
+        self.tell(true);
+    }
+}
+
+#[test]
+fn what_is_asked_for_while_a_source_is_told_is_not_kept() {
+    let check = |asked: &'static str, let_go: &dyn Fn(&Engine) -> usize| {
+        let files = |content| {
+            let rules: [(&str, &[u8]); 2] = [
+                ("_headers", b"/a\n  Cache-Groups: \"any\"\n"),
+                ("_redirects", b"/other /a 200\n"),
+            ];
+            [("a", content), rules[0], rules[1]]
+        };
+        let (old, new) = (files(b"old"), files(b"new"));
+        let source = Told::new(&old, &new);
+        let mount = Mount::tree("/", Arc::new(source.clone()));
+        let site = Site::new(patient(mount.with_conventions(Conventions::default())));
+        assert_eq!(site.get(asked, &[]).body, b"old");
+        source.ask_meanwhile(&site, asked);
+        let_go(&site.engine);
+        assert_eq!(site.get(asked, &[]).body, b"new", "{asked}");
+    };
+    each_way(|let_go| check("/a", let_go));
+    check("/a", &|engine| engine.invalidate_group(b"any"));
+    // By rules what is there lies elsewhere.
+    check("/other", &|engine| engine.invalidate(&path("/other")));
+    check("/other", &|engine| engine.invalidate_prefix(&path("/o")));
 }

@@ -14,6 +14,7 @@ mod content;
 mod dated_store;
 mod engine;
 mod faults;
+mod invalidation;
 mod origin;
 mod releases;
 mod s3;

@@ -125,16 +125,17 @@ impl Listings {
         *self.pages() = BoundedCache::new(KEPT_BYTES);
     }
 
-    /// Lets go of the pages that may tell of a path: those of the directories that it is in.
+    /// Lets go of the pages that may tell of a path: its own, and those of the directories that it is in.
     pub(crate) fn forget_above(&self, path: &[u8]) {
         let above = |directory: &[u8]| {
             let rest = path.strip_prefix(directory);
-            directory.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
+            directory.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         };
         self.flights.forget(|directory| above(directory));
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let mut pages = self.pages();
         pages.forget(&[][..]);
+        pages.forget(path);
         for (end, _) in slashes {
             pages.forget(path.get(..end).unwrap_or_default());
         }

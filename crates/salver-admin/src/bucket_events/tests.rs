@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -226,10 +226,27 @@ fn what_is_no_event_says_what_is_wrong() {
         r#"{"detail":{"bucket":{"name":7},"object":{"key":"a"}}}"#,
         Err("`detail.bucket.name`"),
     );
-    check(&"[".repeat(100_000), Err("recursion limit"));
+    check(&"[".repeat(100_000), Err("the content is no JSON"));
     assert_eq!(
         Notification::parse(b""),
         Ok(Notification::Changes(BucketChanges::Any))
+    );
+}
+
+/// What is read of 256 KiB would take a hundred times as much as values.
+#[test]
+fn what_is_not_looked_at_is_passed_over_however_deep_it_is() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let records = format!(r#"{{"other":{deep},"Records":[],"detail":{{"bucket":{deep}}}}}"#);
+    check(&records, Ok(&[]));
+    check(&deep, Err("no event of S3"));
+    let of_named = format!(r#"{{"detail":{{"bucket":{deep},"object":{{"key":"a"}}}}}}"#);
+    check(&of_named, Err("`detail.bucket.name`"));
+    let many = vec![r#"{"":0}"#; 30_000].join(",");
+    check(&format!("[{many}]"), Err("no event of S3"));
+    check(
+        &format!(r#"{{"Records":[{many}]}}"#),
+        Err("`Records[0].s3.bucket.name`"),
     );
 }
 

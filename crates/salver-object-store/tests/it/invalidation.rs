@@ -69,5 +69,6 @@ fn a_listing_is_outdated_by_what_lies_beneath_it_alone() {
     assert_eq!(asked("d/new.txt"), 1);
     assert_eq!(asked("d/e/new.txt"), 1);
     assert_eq!(asked("e/new.txt"), 0);
-    assert_eq!(asked("d"), 0);
+    assert_eq!(asked("d"), 1);
+    assert_eq!(asked("d0"), 0);
 }

@@ -27,7 +27,7 @@ pub enum BucketChanges {
 }
 
 /// An object that was put or removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChangedObject {
     /// The name of its bucket.
     pub bucket: String,

@@ -167,6 +167,7 @@ impl Engine {
             shared: Arc::clone(shared),
             // Nobody waits for it.
             leader: shared.flights.alone(LoadKey::of_path(key.clone())),
+            latest_change: shared.changes.latest(),
             key,
             mount,
             relative,

@@ -448,6 +448,7 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(&self.shared),
             leader,
+            latest_change: shared.changes.latest(),
             key: wanted.key.path,
             mount,
             relative,

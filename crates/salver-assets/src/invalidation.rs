@@ -41,29 +41,63 @@ impl Engine {
     ///
     /// A file that appears at other paths, too (in two mounts, by a link), has to be named at each.
     pub fn invalidate(&self, path: &RequestPath<'_>) -> usize {
-        let shared = &*self.shared;
-        let path = path.as_bytes();
-        let mut keys = keys_of(path, &shared.config.index);
-        if shared.mounts.have_listings() {
-            // It stands in the listing of the directory that it is in.
-            let own = path.strip_suffix(b"/").unwrap_or(path);
-            keys.extend(own.strip_suffix(file_name(own)).map(<[u8]>::to_vec));
+        // By rules a file may answer at any path, and so may what is being loaded.
+        let entries = self.invalidate_files(std::slice::from_ref(path), |_| true);
+        self.shared.tell(|| Event::Invalidated {
+            path: events::path(path.as_bytes()),
+            entries,
+        });
+        entries
+    }
+
+    /// Invalidates what is cached of many files, as [`invalidate`](Self::invalidate) does of one, in one pass: for who is told
+    /// of changes one after the other. What is being loaded meanwhile at other paths goes on for whoever asks there,
+    /// and is not kept if by rules it has sent one of these files.
+    ///
+    /// Each event of them has the number of all entries.
+    pub fn invalidate_all(&self, paths: &[RequestPath<'_>]) -> usize {
+        let entries = self.invalidate_files(paths, |is_one| is_one);
+        for path in paths {
+            self.shared.tell(|| Event::Invalidated {
+                path: events::path(path.as_bytes()),
+                entries,
+            });
         }
+        entries
+    }
+
+    /// Invalidates what is cached of files. Where they may answer at any path, loads are outdated of which `is_outdated` says so
+    /// by whether they are at one of their own.
+    fn invalidate_files(
+        &self,
+        paths: &[RequestPath<'_>],
+        is_outdated: impl Fn(bool) -> bool,
+    ) -> usize {
+        let shared = &*self.shared;
         // By either a file may answer at other paths.
         let has_rules = shared.has_rules() || self.negotiates();
-        if has_rules {
-            // With clean URLs it may be the page there.
-            let pages: Vec<_> = keys
-                .iter()
-                .filter_map(|key| key.strip_suffix(HTML))
-                .flat_map(|page| [page.to_vec(), [page, b"/"].concat()])
-                .collect();
-            keys.extend(pages);
+        let have_listings = shared.mounts.have_listings();
+        let mut keys = HashSet::new();
+        for path in paths {
+            let path = path.as_bytes();
+            let of_path = keys_of(path, &shared.config.index);
+            if has_rules {
+                // With clean URLs it may be the page there.
+                let pages = of_path.iter().filter_map(|key| key.strip_suffix(HTML));
+                keys.extend(pages.flat_map(|page| [page.to_vec(), [page, b"/"].concat()]));
+            }
+            if have_listings {
+                // It stands in the listing of the directory that it is in.
+                let own = path.strip_suffix(b"/").unwrap_or(path);
+                keys.extend(own.strip_suffix(file_name(own)).map(<[u8]>::to_vec));
+            }
+            keys.extend(of_path);
         }
-        let is_one = |key: &[u8]| keys.iter().any(|known| known == path_of_key(key).0);
-        for path in &keys {
+        let keys = Arc::new(keys);
+        for path in &*keys {
             self.invalidate_in_source(path);
         }
+        let is_one = |key: &[u8]| keys.contains(path_of_key(key).0);
         let gone = match has_rules {
             false => {
                 shared.flights.forget(|load| is_one(&load.path));
@@ -72,21 +106,24 @@ impl Engine {
                     .filter_map(|key| shared.pool.memory.remove(shared.key(key)));
                 gone.collect()
             }
-            // By rules a file may answer at any path.
             true => {
-                shared.flights.forget(|_| true);
+                shared.changes.note(Arc::clone(&keys));
+                shared
+                    .flights
+                    .forget(|load| is_outdated(is_one(&load.path)));
                 let is_of = |entry: &CacheEntry| {
                     shared.has(entry) && (is_one(&entry.key) || self.sends_one(entry, &keys))
                 };
                 shared.pool.memory.take(is_of)
             }
         };
-        let entries = self.let_go(gone, |path| keys.iter().any(|key| key == path));
-        shared.tell(|| Event::Invalidated {
-            path: events::path(path),
-            entries,
-        });
-        entries
+        self.let_go(gone, |path| keys.contains(path))
+    }
+
+    /// True if an entry sends a file that has changed since a load began by which this was the latest change, as far as is known.
+    pub(crate) fn has_changed_since(&self, change: u64, entry: &CacheEntry) -> bool {
+        let changes = self.shared.changes.since(change);
+        changes.is_none_or(|changes| changes.iter().any(|paths| self.sends_one(entry, paths)))
     }
 
     /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands for
@@ -131,12 +168,12 @@ impl Engine {
     }
 
     /// True if an entry sends the file that would be asked for at one of these paths.
-    fn sends_one(&self, entry: &CacheEntry, paths: &[Vec<u8>]) -> bool {
+    fn sends_one(&self, entry: &CacheEntry, paths: &HashSet<Vec<u8>>) -> bool {
         let mounts = &self.shared.mounts;
         let number = mounts.number_of(path_of_key(&entry.key).0);
         let representations = entry.resource.representations();
         number.zip(representations).is_some_and(|(number, of)| {
-            let is_one = |path: &[u8]| paths.contains(&mounts.path_of(number, path));
+            let is_one = |path: &[u8]| paths.contains(&*mounts.path_of(number, path));
             let wanted = self.config().negotiate.iter();
             let mut alternatives = wanted.filter_map(|found| found.path_for(&of.found.path));
             is_one(&of.found.path) || alternatives.any(|path| is_one(&path))

@@ -66,7 +66,10 @@ impl Engine {
         let previous = load.previous.as_ref().map(|previous| &previous.entry);
         let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
         let cached = shared.is_cached(&load.key);
-        let is_wanted = || !load.leader.is_outdated();
+        let is_wanted = || {
+            let is_outdated = load.leader.is_outdated();
+            !is_outdated && !self.has_changed_since(load.latest_change, entry)
+        };
         let mut leaving = Vec::new();
         if confirmed {
             entry.confirm(began);

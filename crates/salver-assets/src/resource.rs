@@ -30,6 +30,7 @@ pub(crate) mod locate;
 mod look;
 pub(crate) mod made_codings;
 pub(crate) mod makeable;
+pub(crate) mod recent_changes;
 mod rendered_page;
 pub(crate) mod representation;
 pub(crate) mod representation_coding;

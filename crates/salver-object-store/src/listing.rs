@@ -129,7 +129,8 @@ impl Listings {
     pub(crate) fn forget_above(&self, path: &[u8]) {
         let above = |directory: &[u8]| {
             let rest = path.strip_prefix(directory);
-            directory.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            directory.is_empty()
+                || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         };
         self.flights.forget(|directory| above(directory));
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');

@@ -238,9 +238,7 @@ impl Lookups {
         let flight = leader.follower();
         let compare = async move {
             let Turn::Page(page) = turn else {
-                return lookups
-                    .look_unless_known(path, Some(ahead), &flight)
-                    .await;
+                return lookups.look_unless_known(path, Some(ahead), &flight).await;
             };
             let asked = lookups.compare_by_page(&page, Some(ahead)).await;
             let known = lookups.known().get(&*path);

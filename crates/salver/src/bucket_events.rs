@@ -1,6 +1,8 @@
 //! Events of buckets: what of a site is looked at anew where an object has changed.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use salver_admin::{BucketChanges, ChangedObject, encoded_path};
 use salver_assets::{Engine, RequestPath};
@@ -15,8 +17,109 @@ const CURRENT: &str = "current";
 /// The files of a site that hold for all of it.
 const OF_ALL: [&str; 2] = ["_headers", "_redirects"];
 
-/// The most objects of one notification that are looked at one by one; for more than these it is all of a bucket.
-const MOST: usize = 64;
+/// The time for which what is told is collected, so that many changes cost as much as one.
+const COLLECTED_FOR: Duration = Duration::from_millis(50);
+
+/// The most objects that are collected, and the most bytes of their names; for more than these it is all of each bucket.
+const MOST: usize = 4096;
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// What was told of buckets and is not looked at yet.
+#[derive(Debug, Default)]
+pub(crate) struct ToldChanges(Mutex<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    objects: HashSet<ChangedObject>,
+    bytes: usize,
+    /// True if it is all of each bucket.
+    is_all: bool,
+    /// True while somebody waits for more.
+    is_collected: bool,
+}
+
+impl Told {
+    fn add(&mut self, changes: BucketChanges) {
+        match changes {
+            BucketChanges::Any => self.is_all = true,
+            BucketChanges::Objects(objects) => {
+                for object in objects {
+                    let bytes = object.bucket.len() + object.key.len();
+                    self.bytes += match self.objects.insert(object) {
+                        true => bytes,
+                        false => 0,
+                    };
+                    self.is_all |= self.objects.len() > MOST || self.bytes > MOST_BYTES;
+                    if self.is_all {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.is_all {
+            self.objects = HashSet::new();
+            self.bytes = 0;
+        }
+    }
+
+    /// What was told since this was asked last, if anything was.
+    fn take(&mut self) -> Option<BucketChanges> {
+        self.bytes = 0;
+        let objects = std::mem::take(&mut self.objects);
+        match std::mem::take(&mut self.is_all) {
+            true => Some(BucketChanges::Any),
+            false if objects.is_empty() => None,
+            false => Some(BucketChanges::Objects(objects.into_iter().collect())),
+        }
+    }
+}
+
+impl ToldChanges {
+    /// Has changes looked at: at once if none were for a while, else together with all that come meanwhile.
+    pub(crate) fn tell(
+        self: &Arc<Self>,
+        changes: BucketChanges,
+        look: impl Fn(&BucketChanges) + Send + 'static,
+    ) {
+        let first = {
+            let mut told = self.hold();
+            told.add(changes);
+            if told.is_collected {
+                return;
+            }
+            let first = told.take();
+            told.is_collected = first.is_some();
+            first
+        };
+        let Some(first) = first else { return };
+        look(&first);
+        let told = Arc::clone(self);
+        let collect = move || {
+            loop {
+                std::thread::sleep(COLLECTED_FOR);
+                let Some(changes) = told.next() else { return };
+                look(&changes);
+            }
+        };
+        let thread = std::thread::Builder::new().name("salver-changes".to_owned());
+        if let Err(error) = thread.spawn(collect) {
+            self.hold().is_collected = false;
+            tracing::warn!("admin: what buckets tell is not collected: {error}");
+        }
+    }
+
+    /// What came meanwhile; with nothing nobody waits any more.
+    fn next(&self) -> Option<BucketChanges> {
+        let mut told = self.hold();
+        let changes = told.take();
+        told.is_collected = changes.is_some();
+        changes
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A bucket, or what lies beneath a prefix of one, as a site serves it.
 #[derive(Clone, Debug)]
@@ -73,19 +176,33 @@ impl BucketOfSite {
                 objects.iter().filter_map(|of| self.name(of)).collect()
             }
         };
-        let is_of_all = |name: &str| match self.store {
-            // All else of a store never changes.
-            Some(_) => name == CURRENT,
-            None => OF_ALL.contains(&name),
-        };
-        let are_too_many = names.len() > MOST && self.store.is_none();
-        if are_too_many || names.iter().any(|name| is_of_all(name)) {
+        if names.iter().any(|name| OF_ALL.contains(name)) {
             self.look_at_all(engine);
-        } else if self.store.is_none() {
-            for name in names {
-                self.invalidate(name, |path| engine.invalidate(path));
-            }
         }
+        let paths: Vec<String> = names.into_iter().map(|name| self.path(name)).collect();
+        let paths: Vec<RequestPath<'_>> = paths.iter().filter_map(|path| parsed(path)).collect();
+        if !paths.is_empty() {
+            engine.invalidate_all(&paths);
+        }
+    }
+
+    /// Has the pointer of a store looked at at once, if it may have changed; all else of a store never changes.
+    pub(crate) fn look_at_store(&self, changes: &BucketChanges) {
+        let Some(store) = &self.store else { return };
+        let has_changed = match changes {
+            BucketChanges::Any => true,
+            BucketChanges::Objects(objects) => {
+                objects.iter().any(|of| self.name(of) == Some(CURRENT))
+            }
+        };
+        if has_changed {
+            store.look_now();
+        }
+    }
+
+    /// True if what is served of it changes file by file.
+    pub(crate) fn has_files(&self) -> bool {
+        self.store.is_none()
     }
 
     /// True if an object is of it.
@@ -94,9 +211,8 @@ impl BucketOfSite {
     }
 
     fn look_at_all(&self, engine: &Engine) {
-        match &self.store {
-            Some(store) => store.look_now(),
-            None => self.invalidate("", |path| engine.invalidate_prefix(path)),
+        if let Some(path) = parsed(&self.path("")) {
+            engine.invalidate_prefix(&path);
         }
     }
 
@@ -107,13 +223,15 @@ impl BucketOfSite {
         Some(name).filter(|name| is_of_bucket && !name.is_empty())
     }
 
-    /// Calls with the path at which a name is seen. What no request can ask for is not served either.
-    fn invalidate(&self, name: &str, invalidate: impl FnOnce(&RequestPath<'_>) -> usize) {
-        let path = encoded_path(format!("{}{name}", self.mounted_at).as_bytes());
-        if let Ok(path) = RequestPath::parse(path.as_bytes()) {
-            invalidate(&path);
-        }
+    /// The path at which a name is seen.
+    fn path(&self, name: &str) -> String {
+        encoded_path(format!("{}{name}", self.mounted_at).as_bytes())
     }
+}
+
+/// A path that requests can ask for; what they cannot is not served either.
+fn parsed(path: &str) -> Option<RequestPath<'_>> {
+    RequestPath::parse(path.as_bytes()).ok()
 }
 
 /// What keys begin with by the path of a URL, decoded as whoever asks for them does.
@@ -167,13 +285,10 @@ mod tests {
     fn a_name_is_seen_where_the_bucket_is_mounted() {
         let check = |mounted_at: &str, name: &str, expected: &str| {
             let of_site = BucketOfSite::new(0, "s3://b", mounted_at, None);
-            let mut seen = Vec::new();
-            of_site.invalidate(name, |path| {
-                seen.extend(path.as_bytes());
-                1
-            });
+            let path = of_site.path(name);
+            let seen = parsed(&path).map(|path| path.as_bytes().to_vec());
             assert_eq!(
-                String::from_utf8_lossy(&seen),
+                String::from_utf8_lossy(&seen.unwrap_or_default()),
                 expected,
                 "{mounted_at} {name}"
             );
@@ -184,5 +299,58 @@ mod tests {
         check("/more/", "", "/more/");
         // Nobody can ask for these.
         check("/", "a\0b", "");
+    }
+
+    fn objects(keys: std::ops::Range<usize>, length: usize) -> BucketChanges {
+        let object = |key: usize| ChangedObject {
+            bucket: "b".to_owned(),
+            key: format!("{key:0length$}"),
+        };
+        BucketChanges::Objects(keys.map(object).collect())
+    }
+
+    #[test]
+    fn many_changes_are_looked_at_together_and_none_is_lost() {
+        let told = Arc::<ToldChanges>::default();
+        let (looks, seen) = std::sync::mpsc::channel();
+        let tell = |changes| {
+            let looks = looks.clone();
+            told.tell(changes, move |changes| {
+                looks.send(changes.clone()).unwrap();
+            });
+        };
+        for number in 0..1000 {
+            tell(objects(number..number + 1, 0));
+            // Once more.
+            tell(objects(number / 2..number / 2 + 1, 0));
+        }
+        let mut found = HashSet::new();
+        let mut looks = 0;
+        while found.len() < 1000 {
+            let BucketChanges::Objects(some) = seen.recv().unwrap() else {
+                panic!("not so many")
+            };
+            // It is not asked how many came between two looks: the machine may be slow.
+            looks += 1;
+            found.extend(some.into_iter().map(|object| object.key));
+        }
+        assert!(looks < 1000, "{looks}");
+        tell(BucketChanges::Any);
+        while seen.recv().unwrap() != BucketChanges::Any {}
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_collected_is_all() {
+        let check = |changes: &[BucketChanges], is_all: bool| {
+            let mut told = Told::default();
+            changes.iter().for_each(|changes| told.add(changes.clone()));
+            assert_eq!(told.take() == Some(BucketChanges::Any), is_all);
+            assert_eq!((told.take(), told.bytes), (None, 0));
+        };
+        check(&[objects(0..MOST, 8), objects(0..MOST, 8)], false);
+        check(&[objects(0..MOST, 8), objects(MOST..MOST + 1, 8)], true);
+        check(&[objects(0..1000, 1000)], false);
+        check(&[objects(0..1000, 1000), objects(1000..1100, 1000)], true);
+        check(&[BucketChanges::Any, objects(0..1, 8)], true);
     }
 }

@@ -18,6 +18,7 @@ use crate::path::{file_name, path_of_key};
 use crate::resource::engine_pool::EnginePool;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
+use crate::resource::recent_changes::RecentChanges;
 use crate::resource::tree_rules::TreeRules;
 use crate::source::digest::Digest;
 use crate::source::identity::changed_within;
@@ -38,6 +39,8 @@ pub(crate) struct EngineState {
     /// The rules of each mount, by its number.
     rules: Vec<Option<TreeRules>>,
     pub(crate) flights: LoadsInFlight,
+    /// What was named as changed while loads were under way.
+    pub(crate) changes: RecentChanges,
     /// What it shares with the engines of other sites.
     pub(crate) pool: Arc<EnginePool>,
     /// The number of its site among those of the pool, which its keys have.
@@ -99,6 +102,7 @@ impl EngineState {
                 .collect(),
             mounts,
             flights: LoadsInFlight::new(LoadResult::Failed(LoadError::GivenUp)),
+            changes: RecentChanges::default(),
             pool,
             site,
             first_mount,

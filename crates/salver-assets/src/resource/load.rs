@@ -41,6 +41,8 @@ const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(
 pub struct Load {
     pub(crate) shared: Arc<EngineState>,
     pub(crate) leader: LoadLeader,
+    /// The latest change that was named when it began.
+    pub(crate) latest_change: u64,
     pub(crate) key: CacheKey,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,

@@ -440,3 +440,36 @@ fn what_is_asked_for_while_a_source_is_told_is_not_kept() {
     check("/other", &|engine| engine.invalidate(&path("/other")));
     check("/other", &|engine| engine.invalidate_prefix(&path("/o")));
 }
+
+#[test]
+fn what_is_loaded_at_other_paths_is_shared_and_kept_unless_it_is_of_a_file_that_was_named() {
+    let source = memory(&[
+        ("_redirects", b"/other /a 200\n"),
+        ("a", b"old"),
+        ("b", b"b"),
+        ("c", b"c"),
+    ]);
+    let mount = Mount::tree("/", source.clone()).with_conventions(Conventions::default());
+    let site = Site::new(patient(mount));
+    site.get("/c", &[]);
+    let [at_b, at_other] = ["/b", "/other"].map(|path| request(Method::Get, path, &[]));
+    let loads = [&at_b, &at_other].map(|request| {
+        let (load, pending) = load_of(site.begin(request));
+        let outcome = load.perform(Patience::MayWait, site.now().instant);
+        (load, pending, outcome.unwrap_or_else(|_| panic!()))
+    });
+    source.insert("a", "new", 1);
+    assert_eq!(site.engine.invalidate_all(&[path("/a"), path("/d")]), 0);
+    assert!(matches!(site.begin(&at_b), Step::Wait(_)));
+    for (load, _, outcome) in loads {
+        site.engine.finish(load, outcome);
+    }
+    assert_eq!(site.engine.statistics().entries, 2, "/b and /c");
+    assert_eq!(site.get("/other", &[]).body, b"new");
+    source.insert("a", "newer", 2);
+    source.insert("c", "newer", 2);
+    let both = [path("/a"), path("/c")];
+    assert_eq!(site.engine.invalidate_all(&both), 2);
+    assert_eq!(site.get("/other", &[]).body, b"newer");
+    assert_eq!(site.get("/c", &[]).body, b"newer");
+}

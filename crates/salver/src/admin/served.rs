@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use salver_admin::{
-    BucketChanges, Cache, CachePage, CacheQuery, CachedEntry, CachedFile, Certificate, Connections,
-    Loader, Log, Purge, Reloaded, State, Subject,
+    BucketChanges, Cache, CachePage, CacheQuery, CachedEntry, CachedFile, Certificate,
+    ChangedObject, Connections, Loader, Log, Purge, Reloaded, State, Subject,
 };
 use salver_assets::{CachedResource, Engine, RequestPath, ResourceKind};
 use salver_server::{AccessLog, Metrics, Monitor, ServerLoad, Sites, Stage};
 
-use crate::bucket_events::BucketOfSite;
+use crate::bucket_events::{BucketOfSite, ToldChanges};
 use crate::releases::ServedStore;
 
 /// The seconds of a day.
@@ -60,6 +60,16 @@ impl Current {
         self.hold().stores.clone()
     }
 
+    /// Has files of buckets looked at anew that have changed.
+    fn look(&self, changes: &BucketChanges) {
+        let current = self.get();
+        for bucket in current.buckets.iter().filter(|bucket| bucket.has_files()) {
+            if let Some((_, engine)) = current.sites.get(bucket.site) {
+                bucket.look(engine, changes);
+            }
+        }
+    }
+
     fn get(&self) -> Generation {
         self.hold().clone()
     }
@@ -99,6 +109,8 @@ impl Generation {
 /// The server that is told of.
 pub(crate) struct Served {
     pub(crate) current: Arc<Current>,
+    /// What buckets have told.
+    pub(crate) told: Arc<ToldChanges>,
     pub(crate) monitor: Monitor,
     pub(crate) metrics: Arc<Metrics>,
     /// How the configuration is read again.
@@ -264,15 +276,28 @@ impl Subject for Served {
     fn bucket_changed(&self, changes: &BucketChanges) -> u64 {
         let current = self.current.get();
         for bucket in &current.buckets {
-            if let Some((_, engine)) = current.sites.get(bucket.site) {
-                bucket.look(engine, changes);
-            }
+            bucket.look_at_store(changes);
         }
-        let BucketChanges::Objects(objects) = changes else {
-            return 0;
+        let of_files = current.buckets.iter().filter(|bucket| bucket.has_files());
+        let of_files: Vec<_> = of_files.collect();
+        let (changes, ignored) = match changes {
+            BucketChanges::Any => (BucketChanges::Any, 0),
+            BucketChanges::Objects(objects) => {
+                let is_served = |object| current.buckets.iter().any(|bucket| bucket.has(object));
+                let ignored = objects.iter().filter(|object| !is_served(object)).count();
+                let is_file = |object: &&ChangedObject| of_files.iter().any(|of| of.has(object));
+                let objects = objects.iter().filter(is_file).cloned().collect();
+                (BucketChanges::Objects(objects), count(ignored))
+            }
         };
-        let is_served = |object| current.buckets.iter().any(|bucket| bucket.has(object));
-        count(objects.iter().filter(|object| !is_served(object)).count())
+        if of_files.is_empty() {
+            return ignored;
+        }
+        // Whatever is served by then.
+        let current = Arc::clone(&self.current);
+        self.told
+            .tell(changes, move |changes| current.look(changes));
+        ignored
     }
 
     fn bucket_events_offered(&self, url: &str) {

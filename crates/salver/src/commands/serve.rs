@@ -169,6 +169,7 @@ fn start_up(
     let admin = settings.admin.as_ref().zip(metrics);
     let admin = admin.map(|(admin, metrics)| {
         let served = Served {
+            told: Arc::default(),
             current: Arc::clone(&current),
             monitor: server.monitor(),
             metrics,

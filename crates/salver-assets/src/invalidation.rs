@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use salver_semantics::RequestPath;
 
-use crate::config::MountMatch;
-use crate::conventions::HTML;
+use crate::config::{Mount, MountMatch};
+use crate::conventions::{HEADERS, HTML, REDIRECTS};
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::path::{file_name, path_of_key};
@@ -131,12 +132,9 @@ impl Engine {
     pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) -> usize {
         let shared = &*self.shared;
         let prefix = prefix.as_bytes();
-        let is_beneath = |path: &[u8]| {
-            path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
-        };
         self.invalidate_in_sources(prefix);
-        shared.flights.forget(|load| is_beneath(&load.path));
-        let is_gone = |entry: &CacheEntry| shared.has(entry) && is_beneath(&entry.key);
+        shared.flights.forget(|load| is_beneath(&load.path, prefix));
+        let is_gone = |entry: &CacheEntry| shared.has(entry) && is_beneath(&entry.key, prefix);
         let gone = shared.pool.memory.take(is_gone);
         let entries = self.let_go(gone, |path| path.starts_with(prefix));
         shared.tell(|| Event::InvalidatedPrefix {
@@ -144,6 +142,37 @@ impl Engine {
             entries,
         });
         entries
+    }
+
+    /// Has what is cached at all paths that begin with `prefix` compared when it is asked for next, as if its time had come: for who
+    /// knows that much there may have changed, and not what. Nothing is let go of, and what may be sent
+    /// while it is compared is.
+    pub fn make_due(&self, prefix: &RequestPath<'_>) {
+        let prefix = prefix.as_bytes();
+        self.for_sources(prefix, |mount, relative| mount.source.make_due(relative));
+        self.make_entries_due(prefix);
+    }
+
+    /// Has what is cached there made anew if the rules of the tree have changed, of whose files sources were told by
+    /// [`invalidate_all`](Self::invalidate_all). No other file is asked for.
+    pub fn make_rules_due(&self, prefix: &RequestPath<'_>) {
+        let prefix = prefix.as_bytes();
+        self.for_sources(prefix, |_, _| ());
+        self.make_entries_due(prefix);
+    }
+
+    /// Has entries beneath a prefix compared when they are asked for next.
+    fn make_entries_due(&self, prefix: &[u8]) {
+        let shared = &*self.shared;
+        shared.flights.forget(|load| is_beneath(&load.path, prefix));
+        // Under the lock by which loads are kept, so that none is missed.
+        let gone = shared.pool.memory.take(|entry| {
+            if shared.has(entry) && is_beneath(&entry.key, prefix) {
+                entry.confirm(Duration::ZERO);
+            }
+            false
+        });
+        drop(gone);
     }
 
     /// Invalidates what is cached of answers that are in a group, by a field `Cache-Groups` that rules give them (RFC 9875).
@@ -230,6 +259,12 @@ impl Engine {
         };
         let path = relative.strip_suffix(b"/").unwrap_or(&relative);
         mount.source.invalidate(path);
+        if [HEADERS, REDIRECTS]
+            .iter()
+            .any(|name| name.as_bytes() == path)
+        {
+            self.make_due_rules_of(number);
+        }
         for coding in &self.config().precompressed {
             let extension = coding.extension().unwrap_or_default();
             mount
@@ -240,15 +275,37 @@ impl Engine {
 
     /// Has all sources compare what they know of paths of the site that begin so.
     fn invalidate_in_sources(&self, prefix: &[u8]) {
-        for (own, mount) in self.shared.mounts.iter() {
+        self.for_sources(prefix, |mount, relative| {
+            mount.source.invalidate_prefix(relative);
+        });
+    }
+
+    /// Tells the source of each mount with paths of the site that begin so, by what they begin with there, and has its rules
+    /// compared.
+    fn for_sources(&self, prefix: &[u8], tell: impl Fn(&Mount, &[u8])) {
+        for (number, (own, mount)) in self.shared.mounts.iter().enumerate() {
             let own = [own, b"/"].concat();
-            if own.starts_with(prefix) {
-                mount.source.invalidate_prefix(b"");
-            } else if let Some(relative) = prefix.strip_prefix(&*own) {
-                mount.source.invalidate_prefix(relative);
+            let relative = match own.starts_with(prefix) {
+                true => Some(&b""[..]),
+                false => prefix.strip_prefix(&*own),
+            };
+            if let Some(relative) = relative {
+                tell(mount, relative);
+                self.make_due_rules_of(number);
             }
         }
     }
+
+    fn make_due_rules_of(&self, mount: usize) {
+        if let Some(rules) = self.shared.rules(mount) {
+            rules.make_due();
+        }
+    }
+}
+
+/// True if a path begins with a prefix; `/blog/` stands for `/blog` as well.
+fn is_beneath(path: &[u8], prefix: &[u8]) -> bool {
+    path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
 }
 
 /// The paths at which an answer depends on the file or directory at `path`.

@@ -73,6 +73,10 @@ impl Engine {
         let mut leaving = Vec::new();
         if confirmed {
             entry.confirm(began);
+            // Who has it compared anew says so to loads before entries.
+            if load.leader.is_outdated() {
+                entry.confirm(Duration::ZERO);
+            }
             shared.pool.counters.revalidations.add(1);
         } else {
             if let Some(kept) = cached.then(|| self.kept_part(load, entry)).flatten() {

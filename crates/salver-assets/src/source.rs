@@ -68,6 +68,14 @@ pub trait Source: Send + Sync + std::fmt::Debug + 'static {
     fn invalidate_prefix(&self, prefix: &[u8]) {
         let _ = prefix;
     }
+
+    /// Has what it knows of all paths that begin with `prefix` compared when it is asked for next, as if its time had come: some of
+    /// it has changed, most of it has not. Whatever is told meanwhile is as old as that. Must not wait.
+    ///
+    /// Default: nothing, as above.
+    fn make_due(&self, prefix: &[u8]) {
+        let _ = prefix;
+    }
 }
 
 /// The time for which the last answer is given while a source fails, unless the source says otherwise.

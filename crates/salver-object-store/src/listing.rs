@@ -47,6 +47,8 @@ pub(crate) struct Listings {
     clock: Clock,
     /// They tell how files are named there.
     pages: Mutex<KeptPages>,
+    /// The moment before which pages were asked for that have to be looked at again.
+    due: Mutex<Option<Instant>>,
     flights: Flights<Arc<[u8]>, Arc<Listing>>,
 }
 
@@ -67,6 +69,7 @@ impl Listings {
             stale_if_error: settings.stale_if_error,
             clock: settings.clock.clone(),
             pages: Mutex::new(BoundedCache::new(KEPT_BYTES)),
+            due: Mutex::new(None),
             flights: Flights::new(Err(Failure::given_up())),
         }
     }
@@ -96,7 +99,7 @@ impl Listings {
     /// # Errors
     /// Why the bucket does not say.
     pub(crate) fn page(self: &Arc<Self>, path: &[u8]) -> io::Result<Arc<Listing>> {
-        if let Some(page) = self.kept_page(path, self.keep_for) {
+        if let Some(page) = self.fresh_page(path) {
             return Ok(page);
         }
         let Some(directory) = self.prefix.directory(path) else {
@@ -105,7 +108,7 @@ impl Listings {
         let page = self.runtime.once(&self.flights, path, |flight| {
             let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
             async move {
-                match listings.kept_page(&path, listings.keep_for) {
+                match listings.fresh_page(&path) {
                     Some(page) => Ok(page),
                     None => listings.load_page(path, &directory, &flight).await,
                 }
@@ -135,11 +138,17 @@ impl Listings {
         self.flights.forget(|directory| above(directory));
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let mut pages = self.pages();
-        pages.forget(&[][..]);
+        pages.forget(&b""[..]);
         pages.forget(path);
         for (end, _) in slashes {
             pages.forget(path.get(..end).unwrap_or_default());
         }
+    }
+
+    /// Has all pages looked at again when they are asked for next.
+    pub(crate) fn make_due(&self) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        *due = Some(self.clock.now());
     }
 
     async fn load_page(
@@ -185,6 +194,14 @@ impl Listings {
             }
         }
         Ok(listing)
+    }
+
+    /// The page that need not be looked at again.
+    fn fresh_page(&self, path: &[u8]) -> Option<Arc<Listing>> {
+        let (asked, page) = self.pages().get(path)?;
+        let due = *self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = self.clock.since(asked) < self.keep_for;
+        (is_fresh && due.is_none_or(|due| asked >= due)).then_some(page)
     }
 
     /// The page that was asked for no longer ago than this.

@@ -93,6 +93,8 @@ pub(crate) struct Lookups {
     outage: Outage,
     known: Mutex<BoundedCache<Arc<[u8]>, Known>>,
     floors: Mutex<Floors<Instant>>,
+    /// The same of what is told for a while yet, as if its time had come.
+    due: Mutex<Floors<Instant>>,
     flights: Flights<Arc<[u8]>, Found>,
     pages: Mutex<Pages>,
 }
@@ -126,6 +128,7 @@ impl Lookups {
             outage: Outage::new(place),
             known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
             floors: Mutex::default(),
+            due: Mutex::default(),
             flights: Flights::new(Err(Failure::given_up())),
             pages: Mutex::new(pages),
         }
@@ -162,7 +165,7 @@ impl Lookups {
         }
         let told = known.as_ref().map(|known| Told {
             found: known.found.clone(),
-            age: self.clock.since(known.asked),
+            age: self.age(path, known),
         });
         let freshness = known.as_ref().zip(told.as_ref());
         let freshness = freshness.map_or(Freshness::Expired, |(known, told)| {
@@ -285,8 +288,21 @@ impl Lookups {
         self.tier.invalidate_prefix(prefix);
     }
 
+    /// How long ago what is known of a path was asked for: where it is due, longer than it may be without being stale.
+    fn age(&self, path: &[u8], known: &Known) -> Duration {
+        let age = self.clock.since(known.asked);
+        match hold(&self.due).permit(path, known.asked) {
+            true => age,
+            false => age.max(
+                self.times
+                    .revalidate
+                    .saturating_add(Duration::from_nanos(1)),
+            ),
+        }
+    }
+
     fn floors(&self) -> MutexGuard<'_, Floors<Instant>> {
-        self.floors.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.floors)
     }
 
     /// What the tier knows of a path. Waits for the disk, or knows at once at most that no file is there: where one is, that
@@ -360,7 +376,7 @@ impl Lookups {
         }
         let lately = known.filter(|known| {
             let is_valid = !known.is_invalid && self.floors().permit(&path, known.asked);
-            is_valid && self.clock.since(known.asked) < self.times.reuse
+            is_valid && self.age(&path, known) < self.times.reuse
         });
         if let Some(known) = lately {
             return Ok(known.found);
@@ -470,6 +486,10 @@ impl Lookups {
     }
 
     fn known(&self) -> MutexGuard<'_, BoundedCache<Arc<[u8]>, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.known)
     }
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

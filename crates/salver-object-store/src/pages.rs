@@ -62,8 +62,8 @@ struct Wanted {
 #[derive(Debug)]
 struct Known {
     to: Option<Box<str>>,
-    /// The moment at which it came.
-    came: Instant,
+    /// The moment at which it came; `None` if what it told is due.
+    came: Option<Instant>,
 }
 
 /// What a page has told.
@@ -128,6 +128,11 @@ impl Pages {
         self.wanted.remove(key);
     }
 
+    /// Notes that all has to be compared again, however lately it was.
+    pub(crate) fn make_due(&mut self) {
+        self.known.values_mut().for_each(|page| page.came = None);
+    }
+
     /// The paths in a part that were asked for within the last period, and a little more: whoever asks all the time asks each
     /// period and a moment.
     pub(crate) fn wanted_in(&self, span: &Span, now: Instant) -> Vec<(Box<str>, Arc<[u8]>)> {
@@ -151,7 +156,7 @@ impl Pages {
         let may_explore = self.explored_from.is_none_or(|from| now >= from);
         let span = match self.known_with(key) {
             // What it did not confirm a moment ago has changed, most likely, however long it took to come.
-            Some((_, came)) if now.saturating_duration_since(came) < self.period => {
+            Some((_, Some(came))) if now.saturating_duration_since(came) < self.period => {
                 return Turn::Alone;
             }
             Some((span, _)) => span,
@@ -192,7 +197,8 @@ impl Pages {
             for after in within.collect::<Vec<_>>() {
                 self.known.remove(&after);
             }
-            self.known.insert(after, Known { to, came: now });
+            let came = Some(now);
+            self.known.insert(after, Known { to, came });
         }
         match is_of_use && told.confirmed >= WORTH {
             true => (self.pause, self.explored_from) = (Duration::ZERO, None),
@@ -211,7 +217,7 @@ impl Pages {
     }
 
     /// The page with a key in it, and when it came.
-    fn known_with(&self, key: &str) -> Option<(Span, Instant)> {
+    fn known_with(&self, key: &str) -> Option<(Span, Option<Instant>)> {
         let before = (Bound::Unbounded, Bound::Excluded(key));
         let (after, known) = self.known.range::<str, _>(before).next_back()?;
         let span = Span {

@@ -170,6 +170,11 @@ impl Source for ObjectStoreSource {
         self.lookups.invalidate_prefix(prefix);
         self.listings.clear();
     }
+
+    fn make_due(&self, prefix: &[u8]) {
+        self.lookups.make_due(prefix);
+        self.listings.make_due();
+    }
 }
 
 /// The tree as one who asks sees it: what was found once stays so, and what a listing told of files is not asked again,

@@ -176,13 +176,14 @@ impl BucketOfSite {
                 objects.iter().filter_map(|of| self.name(of)).collect()
             }
         };
-        if names.iter().any(|name| OF_ALL.contains(name)) {
-            self.look_at_all(engine);
-        }
+        let are_of_all = names.iter().any(|name| OF_ALL.contains(name));
         let paths: Vec<String> = names.into_iter().map(|name| self.path(name)).collect();
         let paths: Vec<RequestPath<'_>> = paths.iter().filter_map(|path| parsed(path)).collect();
         if !paths.is_empty() {
             engine.invalidate_all(&paths);
+        }
+        if are_of_all && let Some(path) = parsed(&self.path("")) {
+            engine.make_rules_due(&path);
         }
     }
 
@@ -212,7 +213,7 @@ impl BucketOfSite {
 
     fn look_at_all(&self, engine: &Engine) {
         if let Some(path) = parsed(&self.path("")) {
-            engine.invalidate_prefix(&path);
+            engine.make_due(&path);
         }
     }
 

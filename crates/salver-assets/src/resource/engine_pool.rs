@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cache::bounded::BoundedCache;
 use crate::cache::content_memory::ContentMemory;
@@ -33,6 +33,7 @@ pub(crate) struct EnginePool {
     pub(crate) log: LogThrottle,
     /// True while the cache is paused.
     pub(crate) paused: AtomicBool,
+    /// The moment that times are told from, long before the first request.
     pub(crate) epoch: Instant,
     /// The bytes of the cache, and the number of files that may stay open.
     budget: (usize, usize),
@@ -59,9 +60,19 @@ const CODINGS_AT_WORK: usize = 4;
 /// The share that contents may take that are kept as dictionaries.
 const DICTIONARIES: usize = 16;
 
+/// The time before the start at which the epoch lies, so that what was looked at before the start, or not at all, is old.
+const BEFORE_START: Duration = Duration::from_hours(24 * 365);
+
+/// The epoch of engines that begin now: as long ago as the clock of the system goes back, if that is not so long.
+fn epoch(now: Instant) -> Instant {
+    let halves = (0..32).map(|halved| BEFORE_START / 2_u32.pow(halved));
+    let mut moments = halves.filter_map(|before| now.checked_sub(before));
+    moments.next().unwrap_or(now)
+}
+
 impl EnginePool {
     /// A pool with the budgets of this configuration.
-    pub(crate) fn new(config: &Config, epoch: Instant) -> Self {
+    pub(crate) fn new(config: &Config, now: Instant) -> Self {
         // One budget for both: what the digests may take is not the entries'.
         let digests = Digests::within(config.cache_size);
         let left = config.cache_size.saturating_sub(digests.weight());
@@ -85,7 +96,7 @@ impl EnginePool {
             contents,
             log: LogThrottle::of(config.log_each),
             paused: AtomicBool::new(false),
-            epoch,
+            epoch: epoch(now),
             budget: (config.cache_size, config.open_files),
             sites: AtomicU32::new(0),
             mounts: AtomicUsize::new(0),

@@ -44,6 +44,9 @@ pub(crate) struct TreeRules {
     /// The moment at which the last comparison of the files with the disk began, in microseconds since the engine's
     /// epoch; the maximum if there was none.
     compared: AtomicU64,
+    /// How often somebody has said that the files may have changed, and how often when the last comparison began.
+    told: AtomicU64,
+    compared_after: AtomicU64,
     /// Held by the load that reads the files.
     reading: Lock<()>,
 }
@@ -102,8 +105,15 @@ impl TreeRules {
                 files: [None, None],
             }),
             compared: AtomicU64::new(u64::MAX),
+            told: AtomicU64::new(0),
+            compared_after: AtomicU64::new(0),
             reading: Lock::default(),
         })
+    }
+
+    /// Has the files compared by the next load, whenever they were last.
+    pub(crate) fn make_due(&self) {
+        self.told.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The rules in force when they were compared last.
@@ -132,10 +142,15 @@ impl TreeRules {
             Patience::MustNotWait => revalidate / 2,
         };
         let is_known = compared != u64::MAX;
-        if is_known && micros(began).saturating_sub(compared) < micros(serves_for) {
+        let told = self.told.load(Ordering::Acquire);
+        let is_due = told != self.compared_after.load(Ordering::Acquire);
+        if is_known && !is_due && micros(began).saturating_sub(compared) < micros(serves_for) {
             return Ok(unchanged(rules, Duration::from_micros(compared)));
         }
         let compared = self.compare_now(view, read, compat, (patience, began), (log, root));
+        if compared.is_ok() {
+            self.compared_after.fetch_max(told, Ordering::AcqRel);
+        }
         let Err(Stop::Io(error)) = compared else {
             return compared;
         };

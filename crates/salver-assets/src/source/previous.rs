@@ -183,6 +183,10 @@ impl Source for PreviousSource {
     fn invalidate_prefix(&self, prefix: &[u8]) {
         self.shared.source.invalidate_prefix(prefix);
     }
+
+    fn make_due(&self, prefix: &[u8]) {
+        self.shared.source.make_due(prefix);
+    }
 }
 
 /// A tree, and what is kept of before.

@@ -4,14 +4,13 @@
 //! is told otherwise there, is compared by itself.
 
 use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::{Instant, SystemTime};
 
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use salver_assets::ContentCoding;
 
-use super::{Found, Lookups};
+use super::{Found, Lookups, hold};
 use crate::bucket::Turn;
 use crate::pages::{Pages, Span, Told};
 use crate::tier::Absent;
@@ -60,6 +59,12 @@ impl Lookups {
         if !pages.are_off() {
             pages.want(key.as_ref(), path, self.clock.now());
         }
+    }
+
+    /// Has all paths that begin so compared when they are asked for next, as if their time had come.
+    pub(crate) fn make_due(&self, prefix: &[u8]) {
+        hold(&self.due).raise(prefix, self.clock.now());
+        self.pages().make_due();
     }
 
     /// Asks for a page, and notes what it confirms. Gives the moment at which it was asked for.
@@ -185,7 +190,7 @@ impl Lookups {
     }
 
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.pages)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{CacheState, Config, Engine, Mount};
+use salver_assets::{CacheState, Config, Engine, Mount, RequestPath};
 use salver_object_store::Settings;
 
 use crate::site::{Site, at_once, body, with_stale_answers};
@@ -48,6 +48,11 @@ fn site(files: usize) -> (Site, Vec<String>) {
 fn round(site: &mut Site, paths: &[String]) -> Vec<Asked> {
     let _ = site.store.asked();
     site.pass(ROUND);
+    settle(site, paths)
+}
+
+/// Asks for all paths until nothing of them is stale, and gives what the store was asked.
+fn settle(site: &mut Site, paths: &[String]) -> Vec<Asked> {
     let begun = Instant::now();
     while stale(site, paths) > 0 {
         assert!(begun.elapsed() < Duration::from_mins(1));
@@ -118,4 +123,30 @@ fn what_a_list_does_not_confirm_is_asked_for_by_itself() {
             _ => assert_eq!((status, &*content), (200, paths[number].as_bytes())),
         }
     }
+}
+
+#[test]
+fn what_may_have_changed_is_told_while_a_list_compares_it() {
+    let (mut site, paths) = site(100);
+    for _ in 0..2 {
+        round(&mut site, &paths);
+    }
+    site.store.put(&paths[7], Some(b"another"));
+    // Nobody would ask for a while yet.
+    site.pass(Duration::from_secs(1));
+    assert_eq!((stale(&site, &paths), site.store.asked().len()), (0, 0));
+    let beneath = RequestPath::parse(b"/").unwrap();
+    site.engine.make_due(&beneath);
+    // And nobody waits.
+    assert!(stale(&site, &paths) > 0);
+    let asked = settle(&mut site, &paths);
+    assert!(lists(&asked) == 1 && asked.len() < 30, "{asked:?}");
+    let changed = at_once(&site, &format!("/{}", paths[7])).unwrap();
+    assert_eq!(body(&changed), b"another");
+    // Those beneath another prefix stay as they are.
+    site.store.put(&paths[0], Some(b"another"));
+    site.engine.make_due(&RequestPath::parse(b"/d1/").unwrap());
+    settle(&mut site, &paths);
+    let same = at_once(&site, &format!("/{}", paths[0])).unwrap();
+    assert_eq!(body(&same), paths[0].as_bytes());
 }

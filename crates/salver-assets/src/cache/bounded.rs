@@ -110,20 +110,27 @@ impl<T: Cached> BoundedCache<T> {
         Some(removed)
     }
 
-    /// Removes the values for which `of` returns true, and returns them.
+    /// Removes the values for which `of` returns true, and returns them: of those that are there, and of those whose insertion
+    /// has found them wanted. Looks at them without the lock, as there may be many, and others wait for it.
     pub(crate) fn take(&self, of: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
-        let mut policy = self.policy.hold();
-        let mut taken = Vec::new();
+        // Whoever has asked whether a value is wanted has inserted it by then.
+        drop(self.policy.hold());
         let table = self.table.pin();
-        table.retain(|key, kept| {
-            let goes = of(kept);
-            if goes {
-                policy.remove(key);
-                taken.push(Arc::clone(kept));
+        let found = table.iter().filter(|(_, kept)| of(kept));
+        let mut found: Vec<_> = found.map(|(_, kept)| Arc::clone(kept)).collect();
+        let mut policy = self.policy.hold();
+        found.retain(|kept| {
+            // What has come in its place is wanted.
+            let is_there = table
+                .get(kept.key())
+                .is_some_and(|now| Arc::ptr_eq(now, kept));
+            if is_there {
+                table.remove(kept.key());
+                policy.remove(kept.key());
             }
-            !goes
+            is_there
         });
-        taken
+        found
     }
 
     /// The bytes that all values may take.
@@ -252,6 +259,26 @@ mod tests {
         let (entries, bytes) = memory.size();
         assert_eq!(entries, memory.table.pin().len());
         assert!(bytes <= entry("/00").weight * 20);
+    }
+
+    #[test]
+    fn while_values_are_looked_at_others_come() {
+        let memory = BoundedCache::new(1 << 20);
+        for path in ["/a", "/b"] {
+            memory.insert(entry(path));
+        }
+        let taken = memory.take(|kept| {
+            // In the place of the one, and beside the other.
+            memory.insert(entry("/b"));
+            memory.insert(entry("/c"));
+            **kept.key() != *b"/c"
+        });
+        let taken: Vec<_> = taken.iter().map(|kept| kept.key().to_vec()).collect();
+        assert_eq!(taken, [b"/a"]);
+        let mut left = Vec::new();
+        memory.visit(|key, _| left.push(key.to_vec()));
+        left.sort_unstable();
+        assert_eq!(left, [b"/b", b"/c"]);
     }
 
     #[test]

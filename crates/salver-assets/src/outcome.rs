@@ -19,25 +19,25 @@ impl Engine {
         let shared = &*self.shared;
         let Outcome {
             result,
-            began,
-            age,
+            known_since,
+            told,
             cause,
         } = outcome;
         shared.pool.counters.loads.add(1);
         match &result {
             LoadResult::Ready { entry, opened } => {
                 entry.set_slow_to_check(load.slow_to_check);
-                self.date(entry, began, age);
-                self.keep(&load, entry, opened.as_ref(), began.saturating_sub(age));
+                self.date(entry, known_since, told);
+                self.keep(&load, entry, opened.as_ref(), known_since);
             }
             LoadResult::Stale { entry, opened } => {
                 let previous = load.previous.as_ref();
                 // Nothing was confirmed: the next one looks again.
                 if !previous.is_some_and(|previous| Arc::ptr_eq(&previous.entry, entry)) {
-                    self.date(entry, began, age);
-                    self.keep(&load, entry, opened.as_ref(), began.saturating_sub(age));
-                } else if !age.is_zero() {
-                    entry.defer(began.saturating_add(TOLD_AGAIN_AFTER));
+                    self.date(entry, known_since, told);
+                    self.keep(&load, entry, opened.as_ref(), known_since);
+                } else if let Some(told) = told {
+                    entry.defer(told.saturating_add(TOLD_AGAIN_AFTER));
                 }
             }
             LoadResult::Outdated => {}
@@ -52,11 +52,11 @@ impl Engine {
         load.leader.complete(result);
     }
 
-    /// Dates an entry by what the source told when a look began, if that was not of this moment.
-    fn date(&self, entry: &CacheEntry, began: Duration, age: Duration) {
-        if !age.is_zero() {
-            entry.confirm(began.saturating_sub(age));
-            entry.defer(began.saturating_add(TOLD_AGAIN_AFTER));
+    /// Dates an entry by what the source told at a moment, if it did not look itself.
+    fn date(&self, entry: &CacheEntry, known_since: Duration, told: Option<Duration>) {
+        if let Some(told) = told {
+            entry.confirm(known_since);
+            entry.defer(told.saturating_add(TOLD_AGAIN_AFTER));
         }
     }
 

@@ -77,13 +77,14 @@ impl Load {
         if is_whole {
             looked.set(true);
         }
-        let began = look.began;
+        let rules_since = look.began;
         if let (Err(Stop::RetryAfter(_)), Some(_)) = (&result, look.found.file())
             && is_whole
         {
             let opened = files.into_opened();
             self.retry.paused.replace(Some(PausedAttempt {
                 looked: look,
+                began,
                 opened,
             }));
         }
@@ -94,7 +95,12 @@ impl Load {
             }
             result => result,
         };
-        Ok(Attempted { result, began, age })
+        Ok(Attempted {
+            result,
+            // Whichever is longer ago: both are counted from now, so that they do not add up.
+            known_since: rules_since.min(began.saturating_sub(age)),
+            told: (!age.is_zero()).then_some(began),
+        })
     }
 
     /// The result for what was found. `is_whole` says whether siblings have been looked for.

@@ -80,10 +80,10 @@ impl Drop for Previous {
 /// The outcome of performing a load. Give it to [`Engine::finish`](crate::Engine::finish).
 pub struct Outcome {
     pub(crate) result: LoadResult,
-    /// The moment at which the look at the disk began.
-    pub(crate) began: Duration,
-    /// The age of what the source told then, if it did not look itself.
-    pub(crate) age: Duration,
+    /// The moment since which it is known to hold: the look at the disk began then, if not what it goes by is older.
+    pub(crate) known_since: Duration,
+    /// The moment at which the source told what it knew, if it did not look itself.
+    pub(crate) told: Option<Duration>,
     /// The error of the storage, if that is why it failed.
     pub(crate) cause: Option<Arc<io::Error>>,
 }
@@ -93,8 +93,8 @@ impl Outcome {
     pub fn overloaded() -> Self {
         Outcome {
             result: LoadResult::Failed(LoadError::Overloaded),
-            began: Duration::ZERO,
-            age: Duration::ZERO,
+            known_since: Duration::ZERO,
+            told: None,
             cause: None,
         }
     }
@@ -126,10 +126,9 @@ pub struct RunAgain {
 /// The result of an attempt.
 pub(super) struct Attempted {
     pub(super) result: LoadResult,
-    /// The moment at which its look began.
-    pub(super) began: Duration,
-    /// The age of what the source told then.
-    pub(super) age: Duration,
+    /// As of [`Outcome`].
+    pub(super) known_since: Duration,
+    pub(super) told: Option<Duration>,
 }
 
 impl Attempted {
@@ -137,8 +136,8 @@ impl Attempted {
     pub(super) fn now(result: LoadResult, began: Duration) -> Self {
         Attempted {
             result,
-            began,
-            age: Duration::ZERO,
+            known_since: began,
+            told: None,
         }
     }
 }
@@ -167,6 +166,8 @@ pub(crate) struct RetryState {
 /// found at rest.
 pub(super) struct PausedAttempt {
     pub(super) looked: Looked,
+    /// The moment at which it began.
+    pub(super) began: Duration,
     pub(super) opened: Vec<(Vec<u8>, Opened)>,
 }
 
@@ -250,11 +251,15 @@ impl Load {
         };
         let paused = self.retry.paused.borrow();
         // What an earlier attempt found was looked at then.
-        let mut began = paused.as_ref().map_or(first, |paused| paused.looked.began);
+        let mut began = paused.as_ref().map_or(first, |paused| paused.began);
         drop(paused);
         let mut attempts = 0;
         let mut cause = None;
-        let Attempted { result, began, age } = loop {
+        let Attempted {
+            result,
+            known_since,
+            told,
+        } = loop {
             attempts += 1;
             let after = match self.attempt(context, began, looked) {
                 Ok(attempted) => break attempted,
@@ -291,8 +296,8 @@ impl Load {
         };
         Ok(Outcome {
             result,
-            began,
-            age,
+            known_since,
+            told,
             cause,
         })
     }

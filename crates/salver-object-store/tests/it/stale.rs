@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{CacheState, Config, Conventions, Engine, Mount, RequestPath};
-use salver_object_store::Settings;
+use salver_assets::{
+    CacheState, Config, ContentCoding, Conventions, Engine, Mount, Patience, RequestPath,
+    Source as _,
+};
+use salver_object_store::{ObjectStoreSource, Settings};
 
 use crate::site::{
     LONGEST_PAUSE, REVALIDATE, Site, at_once, body, field, of, until, with_stale_answers,
@@ -153,8 +156,8 @@ fn a_store_that_is_back_is_asked_slowly() {
     }
 }
 
-#[test]
-fn rules_that_were_looked_at_a_while_ago_keep_nobody_waiting() {
+/// A site with rules, and its source.
+fn site_with_rules() -> (Site, Arc<ObjectStoreSource>) {
     let files: [(&str, &[u8]); 3] = [
         ("_headers", b"/*\n  X-A: 1\n"),
         ("a.txt", b"a"),
@@ -165,7 +168,8 @@ fn rules_that_were_looked_at_a_while_ago_keep_nobody_waiting() {
         clock: site.clock.clone(),
         ..with_stale_answers()
     };
-    let mount = Mount::tree("/", Arc::new(site.store.source(settings)));
+    let source = Arc::new(site.store.source(settings));
+    let mount = Mount::tree("/", Arc::<ObjectStoreSource>::clone(&source));
     let config = Config {
         mounts: vec![mount.with_conventions(Conventions::default())],
         revalidate: REVALIDATE,
@@ -173,11 +177,52 @@ fn rules_that_were_looked_at_a_while_ago_keep_nobody_waiting() {
     };
     site.engine = Engine::new(config).unwrap();
     assert_eq!(site.get("/a.txt").status, 200);
+    (site, source)
+}
+
+#[test]
+fn rules_that_were_looked_at_a_while_ago_keep_nobody_waiting() {
+    let (mut site, _) = site_with_rules();
     // Nearly as old as they may be, for a file that is looked at now.
     site.pass(REVALIDATE * 19 / 20);
     let plan = site.get("/b.txt");
     assert_eq!((plan.status, body(&plan)), (200, b"b".to_vec()));
     assert_eq!(field(&plan, "x-a").as_deref(), Some("1"));
+}
+
+/// True if what the source tells of a file and its siblings is no older than it may be.
+fn is_compared(source: &ObjectStoreSource, path: &str) -> bool {
+    let view = source.view(Patience::MayWait).unwrap();
+    let ends = ContentCoding::CODED.map(ContentCoding::extension);
+    for end in [Some("")].into_iter().chain(ends).flatten() {
+        // It need not be there.
+        let _ = view.stat(format!("{path}{end}").as_bytes(), Patience::MayWait);
+    }
+    view.age() < REVALIDATE
+}
+
+#[test]
+fn the_ages_of_a_file_and_of_the_rules_do_not_add_up() {
+    for looked_at in [1, 3, 5, 7, 9, 11, 13] {
+        let (mut site, source) = site_with_rules();
+        // It is told as it was, and compared meanwhile.
+        site.pass(REVALIDATE * 6 / 5);
+        assert_eq!(site.get("/a.txt").status, 200);
+        let begun = Instant::now();
+        while !is_compared(&source, "a.txt") {
+            assert!(begun.elapsed() < Duration::from_mins(1));
+            std::thread::yield_now();
+        }
+        // The rules are younger than the file.
+        site.pass(REVALIDATE * looked_at / 20);
+        for file in ["_headers", "_redirects"] {
+            source.invalidate(file.as_bytes());
+        }
+        assert_eq!(site.get("/b.txt").status, 200);
+        site.pass(REVALIDATE * 9 / 20);
+        let plan = at_once(&site, "/a.txt").unwrap_or_else(|| site.get("/a.txt"));
+        assert_eq!((plan.status, body(&plan)), (200, b"a".to_vec()));
+    }
 }
 
 #[test]

@@ -94,10 +94,10 @@ impl BucketTier {
         }
     }
 
-    /// Notes that an object was confirmed then; false if it is not kept and could be.
-    pub(crate) fn confirm(&self, key: &Path, asked: SystemTime) -> bool {
+    /// Notes that a version of an object was confirmed then; false if it is not kept and could be.
+    pub(crate) fn confirm(&self, object: &Object, asked: SystemTime) -> bool {
         let tier = self.tier.as_ref();
-        tier.is_none_or(|tier| tier.confirm(&self.place, key, asked))
+        tier.is_none_or(|tier| tier.confirm(&self.place, object, asked))
     }
 
     /// Notes that no file was found at a path then, whose object would have this key.

@@ -414,7 +414,7 @@ impl Lookups {
             .await?;
         let found = match (looked, known) {
             (Looked::Same, Some(object)) => {
-                if !self.tier.confirm(&key, at) {
+                if !self.tier.confirm(&object, at) {
                     let content = self.slices.whole(&object);
                     // Without its content a short one would be of no use.
                     if content.is_some() || object.length() > WHOLE_UP_TO {

@@ -71,8 +71,8 @@ struct Shared {
     path: PathBuf,
     /// The folder, once it is this process's.
     folder: OnceLock<Folder>,
-    /// The files that are there, and when each was last dated.
-    index: Mutex<BoundedCache<Name, SystemTime>>,
+    /// The files that are there.
+    index: Mutex<BoundedCache<Name, Indexed>>,
     /// True once all that is there is in the index.
     is_indexed: AtomicBool,
     absences: Absences,
@@ -82,6 +82,15 @@ struct Shared {
     queued: AtomicU64,
     said_damage: Mutex<Option<Instant>>,
     most: usize,
+}
+
+/// A file that is there.
+#[derive(Clone, Copy, Debug)]
+struct Indexed {
+    /// The time that it was last dated.
+    dated: SystemTime,
+    /// The number of the version of an object that it is of; nothing as long as nobody has read it.
+    version: Option<u64>,
 }
 
 /// An object as it was when it was last compared.
@@ -130,6 +139,10 @@ impl DiskTier {
             self.shared.say_damage("it is of something else");
             return None;
         };
+        if let Some(indexed) = self.shared.index().peek_mut(&name) {
+            // One that is known was written meanwhile, perhaps.
+            indexed.version.get_or_insert(object.number());
+        }
         let length = u64::try_from(content.len()).ok();
         let is_whole = length == Some(object.length());
         Some(KeptObject {
@@ -152,22 +165,27 @@ impl DiskTier {
             subject: of_object(place, object),
             content: content.unwrap_or_default(),
             time: asked,
+            version: Some(object.number()),
         });
     }
 
-    /// Notes that an object of a place was confirmed then; false if it is not kept.
-    pub(crate) fn confirm(&self, place: &str, key: &Path, asked: SystemTime) -> bool {
-        let name = Name::of(&object_subject(place, key));
+    /// Notes that this version of an object of a place was confirmed then; false if it is not known to be kept.
+    pub(crate) fn confirm(&self, place: &str, object: &Object, asked: SystemTime) -> bool {
+        let name = Name::of(&object_subject(place, object.key()));
         let mut index = self.shared.index();
-        let Some(dated) = index.get_mut(&name) else {
+        let Some(indexed) = index.get_mut(&name) else {
             // It may be there, and is not known yet.
             return !self.shared.is_indexed.load(Ordering::Acquire);
         };
-        let since = asked.duration_since(*dated).unwrap_or_default();
+        // What is there may be an older one: then it must not seem to be as young.
+        if indexed.version != Some(object.number()) {
+            return false;
+        }
+        let since = asked.duration_since(indexed.dated).unwrap_or_default();
         if since < DATED_AGAIN_AFTER {
             return true;
         }
-        *dated = asked;
+        indexed.dated = asked;
         drop(index);
         self.hand_over(Job::Date(name, asked));
         true
@@ -232,6 +250,7 @@ impl DiskTier {
             subject,
             content,
             time: SystemTime::now(),
+            version: None,
         });
     }
 
@@ -256,8 +275,8 @@ impl DiskTier {
         let name = Name::of(&object_subject(place, key));
         self.shared.absences.invalidate(place, path);
         // At once; the thread that writes follows.
-        if let Some(dated) = self.shared.index().get_mut(&name) {
-            *dated = SystemTime::UNIX_EPOCH;
+        if let Some(indexed) = self.shared.index().get_mut(&name) {
+            indexed.dated = SystemTime::UNIX_EPOCH;
         }
         self.hand_over(Job::Date(name, SystemTime::UNIX_EPOCH));
     }
@@ -275,10 +294,24 @@ impl DiskTier {
 
     /// Has something done by the thread that writes, if there is room in its queue.
     fn hand_over(&self, job: Job) {
-        let cost = u64::try_from(job.cost()).unwrap_or(u64::MAX);
-        let queued = self.shared.queued.fetch_add(cost, Ordering::Relaxed);
-        let is_too_much = queued.saturating_add(cost) > MOST_QUEUED;
-        let sent = !is_too_much && self.start().is_some_and(|jobs| jobs.send(job).is_ok());
+        let queued = self.shared.queued.load(Ordering::Relaxed);
+        let has_room = |job: &Job, most: u64| queued.saturating_add(job.cost()) <= most;
+        let job = match job {
+            // What is there in its place is older.
+            Job::Write { name, .. } if !has_room(&job, MOST_QUEUED) => {
+                self.shared.index().forget(&name);
+                Job::Remove(name)
+            }
+            job => job,
+        };
+        // What is short is done all the same, as far as it does not pile up without end.
+        let is_awaited = matches!(job, Job::Settle(_));
+        if !is_awaited && !has_room(&job, MOST_QUEUED.saturating_mul(2)) {
+            return;
+        }
+        let cost = job.cost();
+        self.shared.queued.fetch_add(cost, Ordering::Relaxed);
+        let sent = self.start().is_some_and(|jobs| jobs.send(job).is_ok());
         if !sent {
             self.shared.queued.fetch_sub(cost, Ordering::Relaxed);
         }
@@ -343,8 +376,8 @@ impl Shared {
     /// A file that is whole: what it is of, its content, and its time. One that is damaged is removed.
     fn read(&self, name: Name) -> Option<(Bytes, Bytes, SystemTime)> {
         let folder = self.folder.get()?;
-        let dated = self.index().get(&name);
-        if dated.is_none() && self.is_indexed.load(Ordering::Acquire) {
+        let indexed = self.index().get(&name);
+        if indexed.is_none() && self.is_indexed.load(Ordering::Acquire) {
             return None;
         }
         let most = LONGEST + record::LONGEST_SUBJECT + record::OVERHEAD;
@@ -362,7 +395,7 @@ impl Shared {
             self.say_damage("it is not what was written");
             return None;
         };
-        let time = dated.map_or(time, |dated| time.min(dated));
+        let time = indexed.map_or(time, |indexed| time.min(indexed.dated));
         Some((subject, content, time))
     }
 
@@ -389,7 +422,7 @@ impl Shared {
         blocks.saturating_mul(BLOCK).max(self.most / MOST_FILES)
     }
 
-    fn index(&self) -> MutexGuard<'_, BoundedCache<Name, SystemTime>> {
+    fn index(&self) -> MutexGuard<'_, BoundedCache<Name, Indexed>> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -409,3 +442,42 @@ impl PartialEq for DiskTier {
 }
 
 impl Eq for DiskTier {}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectMeta;
+    use salver_assets::source::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn nothing_older_is_left_of_what_finds_no_room_in_the_queue() {
+        let folder = tempfile::tempdir().unwrap();
+        let tier = DiskTier::new(folder.path().join("objects"), 1 << 20);
+        let [one, two] = ["1", "2"].map(|tag| {
+            let meta = ObjectMeta {
+                location: Path::from("a"),
+                last_modified: SystemTime::UNIX_EPOCH.into(),
+                size: 3,
+                e_tag: Some(tag.to_owned()),
+                version: None,
+            };
+            Object::new(1, &meta, Timestamp::UNKNOWN).unwrap()
+        });
+        let now = SystemTime::now();
+        tier.keep_object("p", &one, Some("one".into()), now);
+        assert!(tier.settle());
+        assert!(tier.object("p", one.key(), 1).is_some() && tier.confirm("p", &one, now));
+        assert!(!tier.confirm("p", &two, now));
+        let queued = &tier.shared.queued;
+        queued.fetch_add(MOST_QUEUED, Ordering::Relaxed);
+        tier.keep_object("p", &two, Some("two".into()), now);
+        assert!(tier.object("p", one.key(), 1).is_none());
+        queued.fetch_sub(MOST_QUEUED, Ordering::Relaxed);
+        assert!(tier.settle());
+        assert!(tier.shared.folder.get().unwrap().files().is_empty());
+        tier.keep_object("p", &two, Some("two".into()), now);
+        assert!(tier.settle());
+        assert!(tier.confirm("p", &two, now) && !tier.confirm("p", &one, now));
+    }
+}

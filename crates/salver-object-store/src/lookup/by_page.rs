@@ -3,7 +3,7 @@
 //! What it confirms is as if each had been asked for by itself when the page was. What it does not confirm, since it has changed or
 //! is told otherwise there, is compared by itself.
 
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime};
 
 use object_store::ObjectMeta;
@@ -12,6 +12,7 @@ use salver_assets::ContentCoding;
 
 use super::{Found, Lookups, hold};
 use crate::bucket::Turn;
+use crate::object::Object;
 use crate::pages::{Pages, Span, Told};
 use crate::tier::Absent;
 
@@ -113,7 +114,7 @@ impl Lookups {
         // What nobody has asked for lately is as well off, as far as it is in memory.
         for meta in objects {
             if let Some(path) = self.prefix.path(&meta.location)
-                && self.confirm_object(&path, meta, asked)
+                && self.confirm_object(&path, meta, asked).is_some()
             {
                 self.confirm_siblings(&page, meta, &path, asked);
             }
@@ -121,10 +122,12 @@ impl Lookups {
         let wanted = self.pages().wanted_in(&span, self.clock.now());
         let confirmed = wanted.iter().filter(|(key, path)| match page.get(key) {
             Some(meta) => {
-                self.confirm_object(path, meta, asked) && {
-                    self.tier.confirm(&meta.location, asked.time);
+                let object = self.confirm_object(path, meta, asked);
+                // One that is not kept is, once it is looked at by itself.
+                object.is_some_and(|object| {
+                    self.tier.confirm(&object, asked.time);
                     true
-                }
+                })
             }
             None => self.confirm_absence(&page, key, path, asked),
         });
@@ -136,17 +139,17 @@ impl Lookups {
         })
     }
 
-    /// Notes that an object was what a page tells, if it was; else false.
-    fn confirm_object(&self, path: &[u8], meta: &ObjectMeta, asked: Asked) -> bool {
+    /// Notes that an object was what a page tells, and gives it, if it was.
+    fn confirm_object(&self, path: &[u8], meta: &ObjectMeta, asked: Asked) -> Option<Arc<Object>> {
         let mut known = self.known();
-        let Some(known) = known.peek_mut(path) else {
-            return false;
+        let known = known.peek_mut(path)?;
+        let object = match &known.found {
+            Found::File(object) if *object.key() == meta.location && object.is(meta) => {
+                Arc::clone(object)
+            }
+            Found::File(_) | Found::Directory | Found::Nothing => return None,
         };
-        let is_same = match &known.found {
-            Found::File(object) => *object.key() == meta.location && object.is(meta),
-            Found::Directory | Found::Nothing => false,
-        };
-        is_same && known.confirm(asked.moment)
+        known.confirm(asked.moment).then_some(object)
     }
 
     /// Notes that an object has as few siblings as before, if a page tells so.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::tier::absences;
 use crate::tier::folder::Folder;
 use crate::tier::name::Name;
-use crate::tier::{OVERHEAD, Shared, record};
+use crate::tier::{Indexed, OVERHEAD, Shared, record};
 
 /// The pause before it is looked again whether another process still uses the folder.
 const TAKEN_AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -28,6 +28,8 @@ pub(super) enum Job {
         subject: Vec<u8>,
         content: Bytes,
         time: SystemTime,
+        /// The number of the version of an object that it is of, if it is of one.
+        version: Option<u64>,
     },
     /// Set the time of a file.
     Date(Name, SystemTime),
@@ -41,15 +43,16 @@ pub(super) enum Job {
 
 impl Job {
     /// The bytes that it takes while it waits.
-    pub(super) fn cost(&self) -> usize {
-        match self {
+    pub(super) fn cost(&self) -> u64 {
+        let cost = match self {
             Job::Write {
                 subject, content, ..
             } => OVERHEAD + subject.len() + content.len(),
             Job::Date(..) | Job::Remove(_) | Job::WriteAbsences => OVERHEAD,
             // It is to be done in any case.
             Job::Settle(_) => 0,
-        }
+        };
+        u64::try_from(cost).unwrap_or(u64::MAX)
     }
 }
 
@@ -131,7 +134,12 @@ fn make_index(shared: &Shared, folder: &Folder) {
     files.sort_unstable_by_key(|(_, _, time)| *time);
     for (name, length, time) in files {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let gone = shared.index().insert(name, time, shared.weight(length));
+        let indexed = Indexed {
+            dated: time,
+            version: None,
+        };
+        let weight = shared.weight(length);
+        let gone = shared.index().insert(name, indexed, weight);
         gone.into_iter().for_each(|name| folder.remove(name));
     }
     shared.is_indexed.store(true, Ordering::Release);
@@ -154,7 +162,14 @@ impl Writer<'_> {
                 subject,
                 content,
                 time,
-            } => self.write(name, &subject, &content, time),
+                version,
+            } => {
+                let indexed = Indexed {
+                    dated: time,
+                    version,
+                };
+                self.write(name, &subject, &content, indexed);
+            }
             // It may have gone meanwhile.
             Job::Date(name, time) => drop(self.folder.date(name, time)),
             Job::Remove(name) => self.remove(name),
@@ -167,14 +182,14 @@ impl Writer<'_> {
         }
     }
 
-    fn write(&mut self, name: Name, subject: &[u8], content: &[u8], time: SystemTime) {
+    fn write(&mut self, name: Name, subject: &[u8], content: &[u8], indexed: Indexed) {
         if subject.len() > record::LONGEST_SUBJECT {
             return;
         }
         let length = subject.len() + content.len() + record::OVERHEAD;
         let weight = self.shared.weight(length);
         // Room is made before.
-        let gone = self.shared.index().insert(name, time, weight);
+        let gone = self.shared.index().insert(name, indexed, weight);
         let is_kept = !gone.contains(&name);
         for name in gone {
             self.folder.remove(name);
@@ -183,7 +198,8 @@ impl Writer<'_> {
             return;
         }
         let (head, hash) = record::write(subject, content);
-        let written = self.folder.write(name, &[&head, content, &hash], time);
+        let parts: [&[u8]; 3] = [&head, content, &hash];
+        let written = self.folder.write(name, &parts, indexed.dated);
         if let Err(error) = &written {
             self.remove(name);
             self.say_failure(error);
@@ -226,7 +242,6 @@ impl Writer<'_> {
 impl Shared {
     /// Notes that a job waits no more.
     fn count_off(&self, job: &Job) {
-        let cost = u64::try_from(job.cost()).unwrap_or(u64::MAX);
-        self.queued.fetch_sub(cost, Ordering::Relaxed);
+        self.queued.fetch_sub(job.cost(), Ordering::Relaxed);
     }
 }

@@ -290,3 +290,28 @@ fn what_was_purged_is_not_told_by_the_next_node_either() {
     store.fail(Some(Fault::Fails));
     assert_eq!(get(&second, "/p2.html"), (200, b"page 2".to_vec()));
 }
+
+#[test]
+fn a_version_that_was_not_kept_does_not_make_an_older_one_young() {
+    let (store, folder) = (store(), tempfile::tempdir().unwrap());
+    let (first, one) = node(&store, folder.path(), ENOUGH);
+    check_all(&first);
+    assert!(one.settle());
+    // As at an upgrade: what the next one has cannot be kept yet.
+    let (mut second, other) = node(&store, folder.path(), ENOUGH);
+    store.put("p1.html", Some(b"another"));
+    assert_eq!(get(&second, "/p1.html"), (200, b"another".to_vec()));
+    assert!(!other.settle());
+    drop((first, one));
+    take(&other);
+    second.pass(Duration::from_hours(1));
+    assert_eq!(get(&second, "/p1.html"), (200, b"another".to_vec()));
+    assert!(other.settle());
+    drop((second, other));
+    store.fail(Some(Fault::Fails));
+    let (mut third, tier) = node(&store, folder.path(), ENOUGH);
+    take(&tier);
+    // The clock of the one before was ahead.
+    third.pass(Duration::from_hours(1));
+    assert_eq!(get(&third, "/p1.html"), (200, b"another".to_vec()));
+}

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -67,8 +67,6 @@ pub(crate) struct Bucket {
     most_lookups: usize,
     fetches: Semaphore,
     circuit: Circuit,
-    /// True if the store has failed, or kept somebody waiting, and has answered nothing since.
-    is_silent: AtomicBool,
     clock: Clock,
 }
 
@@ -115,7 +113,6 @@ impl Bucket {
             most_lookups: settings.lookups,
             fetches: Semaphore::new(settings.fetches),
             circuit: Circuit::default(),
-            is_silent: AtomicBool::new(false),
             clock: settings.clock.clone(),
         }
     }
@@ -402,21 +399,27 @@ impl Bucket {
     pub(crate) fn turn_ahead(&self) -> Option<Turn> {
         let turn = Arc::clone(&self.lookups).try_acquire_owned().ok()?;
         let is_only = self.lookups.available_permits() + 1 == self.most_lookups;
-        if !is_only && self.is_silent.load(Ordering::Relaxed) {
+        if !is_only && self.circuit.is_silent() {
             return None;
         }
         let admitted = self.circuit.admit_if_room(self.clock.now(), self.timeout);
         admitted.then_some(Turn(turn))
     }
 
+    /// Gives back the turn of a look that is not needed any more.
+    pub(crate) fn give_back(&self, turn: Turn) {
+        drop(turn);
+        self.circuit.give_back(self.clock.now());
+    }
+
     /// True if the store has not failed lately.
     pub(crate) fn is_well(&self) -> bool {
-        self.circuit.is_closed() && !self.is_silent.load(Ordering::Relaxed)
+        self.circuit.is_well(self.clock.now())
     }
 
     /// Notes that somebody has waited for the store for longer than is worth it.
     pub(crate) fn note_silence(&self) {
-        self.is_silent.store(true, Ordering::Relaxed);
+        self.circuit.note_silence(self.clock.now());
     }
 
     /// Does a request's work in its turn, within the time limit, if the store is asked at all at the moment.
@@ -439,7 +442,7 @@ impl Bucket {
             return Err(Failure::not_asked());
         }
         // What waits for its turn says nothing of the store.
-        let is_asked = AtomicBool::new(false);
+        let asked = OnceLock::new();
         let in_turn = async {
             let _turn = match &ahead {
                 Some(_) => None,
@@ -454,21 +457,16 @@ impl Bucket {
                 Admission::After(pause) => tokio::time::sleep(pause).await,
                 Admission::Refused => return Err(Failure::not_asked()),
             }
-            is_asked.store(true, Ordering::Relaxed);
+            asked.get_or_init(|| self.clock.now());
             work.await
         };
         let limited = tokio::time::timeout(self.timeout, in_turn).await;
         let result = limited.unwrap_or_else(|_| Err(Failure::too_slow()));
-        if is_asked.into_inner() {
+        if let Some(began) = asked.into_inner() {
+            let now = self.clock.now();
             match &result {
-                Err(failure) if failure.is_for_a_while() => {
-                    self.note_silence();
-                    self.circuit.failed(self.clock.now());
-                }
-                _ => {
-                    self.is_silent.store(false, Ordering::Relaxed);
-                    self.circuit.answered(self.clock.now());
-                }
+                Err(failure) if failure.is_for_a_while() => self.circuit.failed(now, began),
+                _ => self.circuit.answered(now),
             }
         }
         result

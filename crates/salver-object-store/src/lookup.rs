@@ -14,6 +14,7 @@ use salver_coalesce::Joined;
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{self, Bucket, Looked};
 use crate::bucket_tier::BucketTier;
+use crate::circuit::FAILS_FOR;
 use crate::clock::Clock;
 use crate::failure::{Failure, is_for_a_while};
 use crate::floors::Floors;
@@ -176,7 +177,8 @@ impl Lookups {
             if self.is_immutable && told.age >= self.times.reuse {
                 return Freshness::Expired;
             }
-            let fails = known.failed.is_some() || !self.bucket.is_well();
+            let failed = known.failed.map(|failed| self.clock.since(failed));
+            let fails = failed.is_some_and(|since| since < FAILS_FOR) || !self.bucket.is_well();
             self.times.freshness(told.age, fails)
         });
         let look = |flight| {
@@ -379,6 +381,9 @@ impl Lookups {
             is_valid && self.age(&path, known) < self.times.reuse
         });
         if let Some(known) = lately {
+            if let Some(turn) = ahead {
+                self.bucket.give_back(turn);
+            }
             return Ok(known.found);
         }
         let found = self.look(Arc::clone(&path), ahead, flight).await;

@@ -156,6 +156,30 @@ fn a_store_that_is_back_is_asked_slowly() {
     }
 }
 
+#[test]
+fn a_failure_that_is_long_over_does_not_make_old_content_new() {
+    for (fault, path) in [(Fault::Fails, "a.txt"), (Fault::HasExpired, "b.txt")] {
+        let files: [(&str, &[u8]); 2] = [("a.txt", b"one"), ("b.txt", b"one")];
+        let mut site = Site::with(&files, with_stale_answers());
+        for (path, content) in files {
+            assert_eq!(body(&site.get(&format!("/{path}"))), content);
+        }
+        site.pass(Duration::from_secs(12));
+        site.store.fail(Some(fault));
+        assert_eq!(body(&site.get("/a.txt")), b"one");
+        // For the moment, that holds for all.
+        for (path, content) in files {
+            let plan = at_once(&site, &format!("/{path}")).unwrap();
+            assert_eq!(body(&plan), content);
+        }
+        site.store.fail(None);
+        site.store.put(path, Some(b"two"));
+        // Nobody asks in the night.
+        site.pass(Duration::from_hours(7));
+        assert_eq!(body(&site.get(&format!("/{path}"))), b"two", "{path}");
+    }
+}
+
 /// A site with rules, and its source.
 fn site_with_rules() -> (Site, Arc<ObjectStoreSource>) {
     let files: [(&str, &[u8]); 3] = [

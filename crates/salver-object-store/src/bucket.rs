@@ -465,7 +465,7 @@ impl Bucket {
         if let Some(began) = asked.into_inner() {
             let now = self.clock.now();
             match &result {
-                Err(failure) if failure.is_for_a_while() => self.circuit.failed(now, began),
+                Err(failure) if failure.is_of_store() => self.circuit.failed(now, began),
                 _ => self.circuit.answered(now),
             }
         }

@@ -38,6 +38,8 @@ const REFUSED: &str = "Server returned non-2xx status code: ";
 pub(crate) struct Failure {
     pub(crate) kind: io::ErrorKind,
     text: Arc<str>,
+    /// True if the store has answered, by a status that may be this object's alone.
+    is_of_object: bool,
 }
 
 impl Failure {
@@ -49,7 +51,11 @@ impl Failure {
         let text = text.get(..end).unwrap_or_default();
         // What a store says may end on a terminal.
         let text = text.replace(char::is_control, " ").into();
-        Failure { kind, text }
+        Failure {
+            kind,
+            text,
+            is_of_object: false,
+        }
     }
 
     /// The failure of what took too long.
@@ -102,6 +108,11 @@ impl Failure {
         is_for_a_while(self.kind)
     }
 
+    /// True if others will fare no better: the store has not answered, or said that it cannot at the moment.
+    pub(crate) fn is_of_store(&self) -> bool {
+        self.is_for_a_while() && !self.is_of_object
+    }
+
     /// True if nothing is there.
     pub(crate) fn is_absence(&self) -> bool {
         self.kind == io::ErrorKind::NotFound
@@ -116,7 +127,12 @@ impl From<Failure> for io::Error {
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        Failure::new(kind(error), &error.to_string())
+        // One that has too much to do, or that a proxy does not reach, says so by these.
+        let is_of_object = |status: u16| status >= 500 && !matches!(status, 502..=504);
+        Failure {
+            is_of_object: answer(error).is_some_and(|(status, _)| is_of_object(status)),
+            ..Failure::new(kind(error), &error.to_string())
+        }
     }
 }
 
@@ -271,6 +287,27 @@ mod tests {
         assert!(is_of_range(&generic(std::fmt::Error)));
         assert!(!is_of_range(&status(304, "")));
         assert!(!is_of_range(&http(HttpErrorKind::Timeout)));
+    }
+
+    #[test]
+    fn what_is_of_one_object_says_nothing_of_the_store() {
+        let check = |error: Error, expected: bool| {
+            assert_eq!(Failure::from(&error).is_of_store(), expected, "{error}");
+        };
+        for (status, expected) in [
+            (429, true),
+            (500, false),
+            (501, false),
+            (502, true),
+            (503, true),
+            (504, true),
+            (400, false),
+        ] {
+            check(generic(answered(status, "")), expected);
+        }
+        let http = HttpError::new(HttpErrorKind::Connect, io::Error::other("x"));
+        check(generic(http), true);
+        assert!(Failure::too_slow().is_of_store() && !Failure::gone().is_of_store());
     }
 
     #[test]

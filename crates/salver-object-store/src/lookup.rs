@@ -389,9 +389,9 @@ impl Lookups {
         let found = self.look(Arc::clone(&path), ahead, flight).await;
         match &found {
             Err(failure) if failure.is_for_a_while() => self.note_failure(&path, failure),
-            // What may not be seen any more is not told either.
-            Err(_) => self.forget(&path),
-            Ok(_) => {}
+            // What may not be seen any more is not told either. All else is wrong with the store, perhaps for a minute.
+            Err(failure) if failure.kind == io::ErrorKind::PermissionDenied => self.forget(&path),
+            Err(_) | Ok(_) => {}
         }
         found
     }

@@ -55,6 +55,27 @@ fn each_fault_is_an_error_of_its_kind() {
 }
 
 #[test]
+fn what_may_not_be_seen_any_more_is_let_go_of_and_all_else_is_kept() {
+    let check = |fault: Fault, expected: bool| {
+        let store = store();
+        let source = source(&store);
+        let stat = || {
+            let view = source.view(Patience::MayWait).unwrap();
+            view.stat(b"short", Patience::MayWait)
+        };
+        assert!(stat().is_ok());
+        store.put("short", Some(b"another"));
+        store.fail(Some(fault));
+        assert!(stat().is_err(), "{fault:?}");
+        store.fail(Some(Fault::Fails));
+        assert_eq!(stat().is_ok(), expected, "{fault:?}");
+    };
+    check(Fault::Refuses, false);
+    check(Fault::HasNoBucket, true);
+    check(Fault::IsCoded, true);
+}
+
+#[test]
 fn a_slice_is_whole_and_right_or_an_error() {
     let check = |fault: Fault, expected: ErrorKind| {
         let store = store();

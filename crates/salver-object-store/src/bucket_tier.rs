@@ -1,7 +1,7 @@
 //! The part of the tier on a disk that is of one bucket.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -115,11 +115,11 @@ impl BucketTier {
         }
     }
 
-    /// The same for all paths that begin so.
-    pub(crate) fn invalidate_prefix(&self, prefix: &[u8]) {
+    /// The same for all paths that begin so, of which nothing is told that was asked for longer ago than this.
+    pub(crate) fn invalidate_prefix(&self, prefix: &[u8], told_for: Duration) {
         if let Some(tier) = &self.tier {
             let now = self.clock.system_now();
-            tier.invalidate_prefix(&self.place, prefix, now);
+            tier.invalidate_prefix(&self.place, prefix, (now, told_for));
         }
     }
 

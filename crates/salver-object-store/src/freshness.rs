@@ -25,6 +25,12 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// The time after which nothing is told any more, whether the store fails or not.
+    pub(crate) fn longest(&self) -> Duration {
+        let stale = self.stale_while_revalidate.max(self.stale_if_error);
+        self.revalidate.saturating_add(stale)
+    }
+
     /// True if what is so old may be told while the store is well.
     pub(crate) fn is_little(&self, age: Duration) -> bool {
         age < self.revalidate.saturating_add(self.stale_while_revalidate)

@@ -128,8 +128,8 @@ impl Lookups {
             clock: settings.clock.clone(),
             outage: Outage::new(place),
             known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
-            floors: Mutex::default(),
-            due: Mutex::default(),
+            floors: Mutex::new(Floors::within(0)),
+            due: Mutex::new(Floors::within(0)),
             flights: Flights::new(Err(Failure::given_up())),
             pages: Mutex::new(pages),
         }
@@ -286,8 +286,15 @@ impl Lookups {
     /// The same for all paths that begin so.
     pub(crate) fn invalidate_prefix(&self, prefix: &[u8]) {
         self.flights.forget(|flight| flight.starts_with(prefix));
-        self.floors().raise(prefix, self.clock.now());
-        self.tier.invalidate_prefix(prefix);
+        let now = self.clock.now();
+        let told_for = self.times.longest();
+        let mut floors = self.floors();
+        if let Some(long_ago) = now.checked_sub(told_for) {
+            floors.forget(b"", long_ago);
+        }
+        floors.raise(prefix, now);
+        drop(floors);
+        self.tier.invalidate_prefix(prefix, told_for);
     }
 
     /// How long ago what is known of a path was asked for: where it is due, longer than it may be without being stale.

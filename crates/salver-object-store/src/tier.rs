@@ -281,9 +281,15 @@ impl DiskTier {
         self.hand_over(Job::Date(name, SystemTime::UNIX_EPOCH));
     }
 
-    /// The same for all paths of a place that begin so.
-    pub(crate) fn invalidate_prefix(&self, place: &str, prefix: &[u8], now: SystemTime) {
-        self.shared.absences.raise_floor(place, prefix, now);
+    /// The same for all paths of a place that begin so, of which nothing is told that was asked for longer ago than `told_for`.
+    pub(crate) fn invalidate_prefix(
+        &self,
+        place: &str,
+        prefix: &[u8],
+        (now, told_for): (SystemTime, Duration),
+    ) {
+        let absences = &self.shared.absences;
+        absences.raise_floor(place, prefix, (now, told_for));
         self.hand_over(Job::WriteAbsences);
     }
 

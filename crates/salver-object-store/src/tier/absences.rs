@@ -36,6 +36,9 @@ struct Known {
     written: SystemTime,
 }
 
+/// The bytes of the hash of a place.
+const PLACE: usize = 16;
+
 /// A hash of a place, and a path of it.
 type PathKey = Arc<[u8]>;
 
@@ -52,7 +55,7 @@ impl Default for Absences {
     fn default() -> Self {
         Absences {
             known: Mutex::new(BoundedCache::new(MOST_BYTES)),
-            floors: Mutex::default(),
+            floors: Mutex::new(Floors::within(PLACE)),
             has_changed: AtomicBool::new(false),
         }
     }
@@ -102,9 +105,18 @@ impl Absences {
         self.note(place, path, None, SystemTime::UNIX_EPOCH);
     }
 
-    /// The same for all paths that begin so, of what was asked for before this time.
-    pub(super) fn raise_floor(&self, place: &str, prefix: &[u8], to: SystemTime) {
-        self.floors().raise(&key(place, prefix), to);
+    /// The same for all paths that begin so, of what was asked for before this time, where nothing is told for longer than that.
+    pub(super) fn raise_floor(
+        &self,
+        place: &str,
+        prefix: &[u8],
+        (to, told_for): (SystemTime, Duration),
+    ) {
+        let mut floors = self.floors();
+        if let Some(long_ago) = to.checked_sub(told_for) {
+            floors.forget(&key(place, b""), long_ago);
+        }
+        floors.raise(&key(place, prefix), to);
         self.has_changed.store(true, Ordering::Release);
     }
 
@@ -200,7 +212,7 @@ fn seconds(time: SystemTime) -> u64 {
 
 fn key(place: &str, path: &[u8]) -> PathKey {
     let hash: [u8; 32] = Sha256::digest(place).into();
-    let of_place: [u8; 16] = hash.first_chunk().copied().unwrap_or_default();
+    let of_place: [u8; PLACE] = hash.first_chunk().copied().unwrap_or_default();
     [&of_place[..], path].concat().into()
 }
 

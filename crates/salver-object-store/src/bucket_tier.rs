@@ -56,6 +56,16 @@ impl BucketTier {
         self.tier.as_ref()?.absent(&self.place, path)
     }
 
+    /// True unless somebody has said that a path has changed, or it was let go of, since the tier told of it: of an object that
+    /// was asked for then, or of none.
+    pub(crate) fn still_tells(&self, path: &[u8], key: &Path, asked: Option<SystemTime>) -> bool {
+        let tier = self.tier.as_ref();
+        tier.is_some_and(|tier| match asked {
+            Some(asked) => tier.is_dated(&self.place, key, asked),
+            None => tier.absent(&self.place, path).is_some(),
+        })
+    }
+
     /// The slice of an object with this number. Waits for the disk.
     pub(crate) fn slice(&self, object: &Object, number: u64) -> Option<Bytes> {
         let tier = self.tier.as_ref()?;

@@ -1,6 +1,7 @@
 //! Lookups of paths: each path is asked for once however many want it, and what was found serves for a moment.
 
 mod by_page;
+mod recall;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -275,11 +276,12 @@ impl Lookups {
     pub(crate) fn invalidate(&self, path: &[u8]) {
         // One floor for each would soon be one for all.
         self.flights.forget(|flight| **flight == *path);
-        if let Some(known) = self.known().get_mut(path) {
-            known.is_invalid = true;
-        }
+        // Before what is known is marked: what is recalled of it meanwhile is compared with the tier once it is known.
         if let Some(key) = self.prefix.key(path) {
             self.tier.invalidate(path, &key);
+        }
+        if let Some(known) = self.known().get_mut(path) {
+            known.is_invalid = true;
         }
     }
 
@@ -312,50 +314,6 @@ impl Lookups {
 
     fn floors(&self) -> MutexGuard<'_, Floors<Instant>> {
         hold(&self.floors)
-    }
-
-    /// What the tier knows of a path. Waits for the disk, or knows at once at most that no file is there: where one is, that
-    /// spares a thread for each of its siblings.
-    fn recall(&self, path: &[u8], patience: Patience) -> Option<Known> {
-        if !self.tier.is_there() {
-            return None;
-        }
-        let key = self.prefix.key(path)?;
-        let object = match patience {
-            Patience::MayWait => self.tier.object(path, &key, self.device),
-            Patience::MustNotWait if self.tier.may_have_object(&key) => return None,
-            Patience::MustNotWait => None,
-        };
-        let (found, asked) = match object {
-            Some(kept) => {
-                let object = Arc::new(kept.object);
-                if let Some(content) = kept.content {
-                    self.slices.keep_whole(&object, content);
-                }
-                (Found::File(object), kept.asked)
-            }
-            None => {
-                let (absent, asked) = self.tier.absent(path)?;
-                let found = match absent {
-                    Absent::Directory => Found::Directory,
-                    Absent::Nothing => Found::Nothing,
-                };
-                (found, asked)
-            }
-        };
-        // Somebody may have looked meanwhile.
-        let newer = self.known().get(path);
-        if newer.is_some() {
-            return newer;
-        }
-        let known = Known {
-            found,
-            asked: self.clock.moment(asked)?,
-            failed: None,
-            is_invalid: false,
-        };
-        self.keep(path.into(), known.clone(), None);
-        Some(known)
     }
 
     /// True unless a comparison has just failed.
@@ -460,13 +418,17 @@ impl Lookups {
             failed: None,
             is_invalid: false,
         };
-        self.keep(path, known, Some(flight));
+        self.keep(Arc::clone(&path), known, Some(flight));
+        if flight.is_outdated() {
+            // What was handed over to it has the time of before.
+            self.tier.invalidate(&path, &key);
+        }
         Ok(found)
     }
 
-    /// Keeps what is known of a path by a look of this flight: if the path was invalidated since it began, that may have been
-    /// answered before.
-    fn keep(&self, path: Arc<[u8]>, mut known: Known, flight: Option<&Flight<Found>>) {
+    /// Keeps what is known of a path by a look of this flight, unless what is known was asked for later; gives what is known then.
+    /// If the path was invalidated since the flight began, that may have been answered before.
+    fn keep(&self, path: Arc<[u8]>, mut known: Known, flight: Option<&Flight<Found>>) -> Known {
         let of_object = match &known.found {
             Found::File(object) => object.weight(),
             Found::Directory | Found::Nothing => 0,
@@ -477,13 +439,17 @@ impl Lookups {
             .saturating_add(OVERHEAD);
         let gone = {
             let mut all = self.known();
+            if let Some(newer) = all.get(&*path).filter(|newer| newer.asked > known.asked) {
+                return newer;
+            }
             // Under the lock by which what is known is marked once its flights are forgotten.
             known.is_invalid |= flight.is_some_and(Flight::is_outdated);
-            all.insert(path, known, weight)
+            all.insert(path, known.clone(), weight)
         };
         for key in gone.iter().filter_map(|path| self.prefix.key(path)) {
             self.pages().forget(key.as_ref());
         }
+        known
     }
 
     /// True for `app.js.br` where `app.js` is a file: it is asked for with each look at that, and is no directory. That

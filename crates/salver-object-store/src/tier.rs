@@ -152,6 +152,15 @@ impl DiskTier {
         })
     }
 
+    /// True if an object of a place is dated no earlier than this, or nobody knows yet.
+    pub(crate) fn is_dated(&self, place: &str, key: &Path, asked: SystemTime) -> bool {
+        let name = Name::of(&object_subject(place, key));
+        match self.shared.index().peek_mut(&name) {
+            Some(indexed) => indexed.dated >= asked,
+            None => !self.shared.is_indexed.load(Ordering::Acquire),
+        }
+    }
+
     /// Keeps an object of a place, with its content if it is short, that was asked for then.
     pub(crate) fn keep_object(
         &self,

@@ -5,6 +5,7 @@
 //! the store.
 
 mod absences;
+mod decision;
 mod folder;
 mod name;
 mod record;
@@ -16,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use crate::bounded_cache::BoundedCache;
 use crate::object::Object;
 use crate::tier::absences::Absences;
 pub(crate) use crate::tier::absences::Absent;
+use crate::tier::decision::Decision;
 use crate::tier::folder::Folder;
 use crate::tier::name::Name;
 use crate::tier::subject::{object_subject, of_object, of_slice, parse_object};
@@ -49,7 +51,7 @@ const MOST_FILES: usize = 1_000_000;
 /// The time after which the time of an object that was confirmed is written again.
 const DATED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// The time for which the first who ask wait for the folder.
+/// The time for which the first who ask wait for the folder, which may be as slow as it likes.
 const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time after which it is said again that something is damaged.
@@ -335,7 +337,7 @@ impl DiskTier {
     /// Waits until it is known whether there is anything to be read: for the first who ask.
     fn begin(&self) {
         if !self.shared.is_decided.is_made() && self.start().is_some() {
-            self.shared.is_decided.wait();
+            self.shared.is_decided.wait(DECIDED_WITHIN);
         }
     }
 
@@ -355,35 +357,6 @@ impl DiskTier {
             return None;
         }
         Some(jobs.insert(sender).clone())
-    }
-}
-
-/// Something that is decided once, and that some wait for.
-#[derive(Debug, Default)]
-struct Decision {
-    is_made: AtomicBool,
-    made: (Mutex<()>, Condvar),
-}
-
-impl Decision {
-    fn is_made(&self) -> bool {
-        self.is_made.load(Ordering::Acquire)
-    }
-
-    fn make(&self) {
-        let _made = self.made.0.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_made.store(true, Ordering::Release);
-        self.made.1.notify_all();
-    }
-
-    /// Waits for it, but not for long: a folder may be as slow as it likes.
-    fn wait(&self) {
-        let made = self.made.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .made
-            .1
-            .wait_timeout_while(made, DECIDED_WITHIN, |()| !self.is_made());
-        drop(waited);
     }
 }
 

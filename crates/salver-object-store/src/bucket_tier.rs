@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use object_store::path::Path;
+use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 use crate::object::Object;
@@ -15,7 +16,7 @@ use crate::tier::{Absent, DiskTier, KeptObject};
 #[derive(Clone, Debug)]
 pub(crate) struct BucketTier {
     tier: Option<Arc<DiskTier>>,
-    /// The bucket and the store that it is of.
+    /// A hash of the bucket and the store that it is of: URLs may have passwords in them, and this is written.
     place: Arc<str>,
     clock: Clock,
     slice_size: u64,
@@ -24,9 +25,11 @@ pub(crate) struct BucketTier {
 impl BucketTier {
     /// The part of the tier of these settings that is of the bucket at a place.
     pub(crate) fn new(settings: &Settings, place: &str) -> Self {
+        let hash: [u8; 32] = Sha256::digest(place).into();
+        let half = hash.first_chunk().copied().unwrap_or_default();
         BucketTier {
             tier: settings.tier.clone(),
-            place: place.into(),
+            place: format!("{:032x}", u128::from_be_bytes(half)).into(),
             clock: settings.clock.clone(),
             slice_size: settings.slice_size,
         }
@@ -139,5 +142,18 @@ impl BucketTier {
             tier.forget(&self.place, key);
             tier.note(&self.place, path, None, self.clock.system_now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_url_is_written() {
+        let place = |url: &str| BucketTier::new(&Settings::default(), url).place;
+        let one = place("http://user:secret@127.0.0.1:9000/ s3://bucket");
+        assert!(one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_ne!(one, place("http://user:secret@127.0.0.1:9001/ s3://bucket"));
     }
 }

@@ -79,7 +79,10 @@ impl Lookups {
             .page(&self.prefix.root(), &asked_for.after, ahead)
             .await;
         let told = match page {
-            Ok((objects, is_last)) => self.take_page(asked_for, &objects, is_last, asked),
+            Ok((objects, is_last)) => {
+                let objects = without_markers(&asked_for.after, objects);
+                self.take_page(asked_for, &objects, is_last, asked)
+            }
             Err(_) => None,
         };
         let now = self.clock.now();
@@ -197,6 +200,20 @@ impl Lookups {
     }
 }
 
+/// Leaves out the markers of folders that consoles make, as far as they are not in the order of the others: of `docs/` the client
+/// tells as `docs`, and it stands behind `docs-x`.
+fn without_markers(after: &str, mut objects: Vec<ObjectMeta>) -> Vec<ObjectMeta> {
+    let mut last = after.to_owned();
+    objects.retain(|meta| {
+        let is_behind = meta.location.as_ref() > last.as_str();
+        if is_behind {
+            meta.location.as_ref().clone_into(&mut last);
+        }
+        is_behind || meta.size > 0
+    });
+    objects
+}
+
 /// True if the objects of a page are in the order of their keys, behind the one that they were asked for behind. Some stores
 /// have no order, and some do not look at where a list is to begin.
 fn is_ordered(after: &str, objects: &[ObjectMeta]) -> bool {
@@ -247,6 +264,21 @@ mod tests {
         }
         check(Some("d-e"), "d", None);
         check(None, "d", Some(false));
+    }
+
+    #[test]
+    fn markers_of_folders_are_out_of_order() {
+        let mut listed = objects(&["a", "docs-x", "docs", "docs/a"]);
+        listed[2].size = 0;
+        assert!(!is_ordered("", &listed));
+        let kept = without_markers("", listed);
+        assert!(is_ordered("", &kept) && kept.len() == 3);
+        // A page may begin with one.
+        let mut listed = objects(&["docs", "docs/a"]);
+        listed[0].size = 0;
+        assert_eq!(without_markers("docs-x", listed), objects(&["docs/a"]));
+        let others = objects(&["b", "a"]);
+        assert_eq!(without_markers("", others).len(), 2);
     }
 
     #[test]

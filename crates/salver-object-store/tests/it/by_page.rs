@@ -9,11 +9,11 @@ use salver_object_store::Settings;
 use crate::site::{Site, at_once, body, with_stale_answers};
 use crate::store::{Asked, FaultStore};
 
-/// So long that a slow machine makes nothing of it.
-const PERIOD: Duration = Duration::from_mins(1);
+/// So long that a slow machine makes nothing of it: while a list is awaited the clock is moved on.
+const PERIOD: Duration = Duration::from_hours(1);
 
 /// The time from one round to the next: a little more.
-const ROUND: Duration = Duration::from_secs(62);
+const ROUND: Duration = Duration::from_mins(62);
 
 /// A site of so many files, each of which was asked for once.
 fn site(files: usize) -> (Site, Vec<String>) {

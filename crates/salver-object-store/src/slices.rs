@@ -99,8 +99,8 @@ impl Slices {
             self.keep(key, bytes.clone());
             return Ok(bytes);
         }
-        self.runtime
-            .once(&self.flights, &key, |_| self.fetch(object, number))
+        let fetch = |_| Arc::clone(self).fetch(Arc::clone(object), number);
+        self.runtime.once(&self.flights, &key, fetch)
     }
 
     /// Has a slice asked for that will be wanted soon, unless others need the turn.
@@ -111,7 +111,8 @@ impl Slices {
         }
         if let Joined::Leader(leader) = self.flights.join(&key) {
             // Whoever needs it finds out why it cannot be had.
-            let _ = self.runtime.lead(leader, self.fetch_ahead(object, number));
+            let ahead = Arc::clone(self).fetch_ahead(Arc::clone(object), number);
+            let _ = self.runtime.lead(leader, ahead);
         }
     }
 
@@ -126,53 +127,39 @@ impl Slices {
     }
 
     /// Takes a slice from the tier, or asks for it, and keeps it.
-    fn fetch_ahead(
-        self: &Arc<Self>,
-        object: &Arc<Object>,
-        number: u64,
-    ) -> impl Future<Output = SliceResult> + Send + use<> {
-        let (slices, object) = (Arc::clone(self), Arc::clone(object));
-        async move {
-            if slices.tier.is_there() {
-                let (tier, of) = (slices.tier.clone(), Arc::clone(&object));
-                let read = tokio::task::spawn_blocking(move || tier.slice(&of, number));
-                if let Ok(Some(bytes)) = read.await {
-                    slices.keep(key(&object, number), bytes.clone());
-                    return Ok(bytes);
-                }
+    async fn fetch_ahead(self: Arc<Self>, object: Arc<Object>, number: u64) -> SliceResult {
+        if self.tier.is_there() {
+            let (tier, of) = (self.tier.clone(), Arc::clone(&object));
+            let read = tokio::task::spawn_blocking(move || tier.slice(&of, number));
+            if let Ok(Some(bytes)) = read.await {
+                self.keep(key(&object, number), bytes.clone());
+                return Ok(bytes);
             }
-            slices.fetch(&object, number).await
         }
+        self.fetch(object, number).await
     }
 
     /// Asks for a slice, and keeps it.
-    fn fetch(
-        self: &Arc<Self>,
-        object: &Arc<Object>,
-        number: u64,
-    ) -> impl Future<Output = SliceResult> + Send + use<> {
-        let (slices, object) = (Arc::clone(self), Arc::clone(object));
-        async move {
-            let key = key(&object, number);
-            // It came between the look and the start.
-            let known = slices.kept().get(&key);
-            let result = match known {
-                Some(bytes) => Ok(bytes),
-                None => {
-                    let start = number.saturating_mul(slices.size);
-                    let end = object.length().min(start.saturating_add(slices.size));
-                    let fetched = slices.bucket.fetch(&object, start..end).await;
-                    if let Ok(bytes) = &fetched {
-                        slices.tier.keep_slice(&object, number, bytes.clone());
-                    }
-                    fetched
+    async fn fetch(self: Arc<Self>, object: Arc<Object>, number: u64) -> SliceResult {
+        let key = key(&object, number);
+        // It came between the look and the start.
+        let known = self.kept().get(&key);
+        let result = match known {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let start = number.saturating_mul(self.size);
+                let end = object.length().min(start.saturating_add(self.size));
+                let fetched = self.bucket.fetch(&object, start..end).await;
+                if let Ok(bytes) = &fetched {
+                    self.tier.keep_slice(&object, number, bytes.clone());
                 }
-            };
-            if let Ok(bytes) = &result {
-                slices.keep(key, bytes.clone());
+                fetched
             }
-            result
+        };
+        if let Ok(bytes) = &result {
+            self.keep(key, bytes.clone());
         }
+        result
     }
 
     fn keep(&self, key: SliceKey, bytes: Bytes) {

@@ -14,6 +14,7 @@ pub mod allocations;
 mod alone;
 #[cfg(feature = "certificate")]
 mod certificate;
+mod head;
 pub mod machine;
 mod memory;
 mod overwrite;
@@ -28,6 +29,7 @@ mod wakes;
 pub use alone::alone;
 #[cfg(feature = "certificate")]
 pub use certificate::Certificate;
+pub use head::request_head;
 pub use memory::status_kib;
 pub use overwrite::overwrite;
 #[cfg(unix)]

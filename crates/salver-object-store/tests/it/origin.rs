@@ -2,7 +2,7 @@
 //! what it is told.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{BufReader, ErrorKind, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use salver_assets::source::Kind;
 use salver_assets::{Patience, Source as _, View};
 use salver_object_store::{ObjectStoreSource, Settings};
-use salver_test::Refusing;
+use salver_test::{Refusing, request_head};
 
 /// How many of the next requests get this instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,18 +85,7 @@ impl Origin {
 
     fn serve(&self, stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
-        loop {
-            let mut head = Vec::new();
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                    return;
-                }
-                if line == "\r\n" {
-                    break;
-                }
-                head.push(line.trim_end().to_owned());
-            }
+        while let Some(head) = request_head(&mut reader) {
             self.requests.fetch_add(1, Ordering::SeqCst);
             let instead = {
                 let mut instead = self.instead.lock().unwrap();

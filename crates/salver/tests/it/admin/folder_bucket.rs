@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+
+use salver_test::request_head;
 
 /// A folder whose folders are buckets, and the server of them.
 pub(super) struct FolderBucket {
@@ -58,18 +60,7 @@ impl FolderBucket {
 
 fn serve(stream: &TcpStream, root: &Path, asked: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream);
-    loop {
-        let mut head = Vec::new();
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line == "\r\n" {
-                break;
-            }
-            head.push(line.trim_end().to_owned());
-        }
+    while let Some(head) = request_head(&mut reader) {
         let target = head[0].split(' ').nth(1).unwrap().to_owned();
         asked.lock().unwrap().push(target.clone());
         let known = head.iter().find_map(|line| {

@@ -165,14 +165,11 @@ impl Engine {
     fn make_entries_due(&self, prefix: &[u8]) {
         let shared = &*self.shared;
         shared.flights.forget(|load| is_beneath(&load.path, prefix));
-        // Under the lock by which loads are kept, so that none is missed.
-        let gone = shared.pool.memory.take(|entry| {
+        shared.pool.memory.visit(|_, entry| {
             if shared.has(entry) && is_beneath(&entry.key, prefix) {
                 entry.confirm(Duration::ZERO);
             }
-            false
         });
-        drop(gone);
     }
 
     /// Invalidates what is cached of answers that are in a group, by a field `Cache-Groups` that rules give them (RFC 9875).

@@ -110,14 +110,15 @@ impl<T: Cached> BoundedCache<T> {
         Some(removed)
     }
 
-    /// Removes the values for which `of` returns true, and returns them: of those that are there, and of those whose insertion
-    /// has found them wanted. Looks at them without the lock, as there may be many, and others wait for it.
+    /// Removes the values for which `of` returns true, and returns them: of those that [`visit`](Self::visit) visits.
     pub(crate) fn take(&self, of: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
-        // Whoever has asked whether a value is wanted has inserted it by then.
-        drop(self.policy.hold());
+        let mut found = Vec::new();
+        self.visit(|_, kept| {
+            if of(kept) {
+                found.push(Arc::clone(kept));
+            }
+        });
         let table = self.table.pin();
-        let found = table.iter().filter(|(_, kept)| of(kept));
-        let mut found: Vec<_> = found.map(|(_, kept)| Arc::clone(kept)).collect();
         let mut policy = self.policy.hold();
         found.retain(|kept| {
             // What has come in its place is wanted.
@@ -147,8 +148,11 @@ impl<T: Cached> BoundedCache<T> {
         }
     }
 
-    /// Visits all values, in no order; those that come or go meanwhile are visited or not.
+    /// Visits all values that are there and those whose insertion has found them wanted, in no order; those that come or go
+    /// meanwhile are visited or not. Looks at them without the lock, as there may be many, and others wait for it.
     pub(crate) fn visit(&self, mut visitor: impl FnMut(&CacheKey, &Arc<T>)) {
+        // Whoever has asked whether a value is wanted has inserted it by then.
+        drop(self.policy.hold());
         for (key, kept) in &self.table.pin() {
             visitor(key, kept);
         }

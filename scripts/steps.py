@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes targets one after the other until one fails, and says what each of them took, and what tests could not judge.
+"""Makes targets one after the other until one fails, and says what each of them took, of time and of cores, and what tests
+could not judge.
 
   scripts/steps.py MAKE STEP...
 
@@ -34,18 +35,20 @@ class Steps:
             print(f"\n=== {name}", flush=True)
         process = subprocess.Popen([self.make, "--no-print-directory", name], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        with process:
-            for line in process.stdout:
-                said.append(line)
-                if alone:
-                    print(line, end="", flush=True)
-        took = (time.monotonic() - began) / 60
+        for line in process.stdout:
+            said.append(line)
+            if alone:
+                print(line, end="", flush=True)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
+        took, work = (time.monotonic() - began) / 60, (usage.ru_utime + usage.ru_stime) / 60
         with self.printing:
             if not alone:
                 print(f"\n=== {name}\n{''.join(said)}", end="", flush=True)
             self.status = self.status or process.returncode
-            self.table.append(f"{took:6.1f} min  {name}{' FAILED' * (process.returncode != 0)}")
-            self.table += [f"            {found}" for line in said for found in NOT_JUDGED.findall(line)]
+            self.table.append(f"{took:6.1f} min  {work:5.1f} core-min  {name}{' FAILED' * (process.returncode != 0)}")
+            self.table += [f"                            {found}" for line in said for found in NOT_JUDGED.findall(line)]
 
     def side_by_side(self, sequences):
         def follow(sequence):
@@ -54,7 +57,8 @@ class Steps:
         began = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(len(sequences)) as pool:
             list(pool.map(follow, sequences))
-        self.table.append(f"{(time.monotonic() - began) / 60:6.1f} min  of them side by side: {', '.join(name for of in sequences for name in of)}")
+        names = ", ".join(name for of in sequences for name in of)
+        self.table.append(f"{(time.monotonic() - began) / 60:6.1f} min  of them side by side: {names}")
 
     def run(self, words):
         sequences = None

@@ -29,7 +29,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strac
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 $(UI_TOOLS)
+MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
 # What packages are made of a program with, and tried with.
 PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 UI_TESTS := crates/salver-bench/ui-tests
@@ -221,9 +221,12 @@ loom: ## Every interleaving of the code that shares loads, and of the queues of 
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
 		$(CARGO) test --locked -p salver-coalesce -p salver-access-log --lib --profile loom
 
+# In the folder and with the profile of the rest, so that what both depend on is compiled once.
 frameworks-test: ## The examples of docs/frameworks.md: hyper, actix, poem, tonic and warp, started and asked
-	CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/frameworks" \
-		$(CARGO) test --locked --manifest-path examples/frameworks/Cargo.toml
+	mkdir -p "$${CARGO_TARGET_DIR:-target}"
+	sed -n '/^\[profile\.dev/,$$p' Cargo.toml > "$${CARGO_TARGET_DIR:-target}/profile.toml"
+	CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}" $(CARGO) test --locked \
+		--config "$${CARGO_TARGET_DIR:-target}/profile.toml" --manifest-path examples/frameworks/Cargo.toml
 
 settings-judges: ## The manual page by mandoc, completions by their shells, the schema by Python's jsonschema
 	$(call need,mandoc:mandoc zsh:zsh fish:fish jsonschema:python3-jsonschema)
@@ -310,7 +313,7 @@ fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)
 
 fuzz-smoke: ## Fuzz each target for a moment
-	fuzz/run.sh 5
+	CARGO_PROFILE_RELEASE_DEBUG=none fuzz/run.sh 2
 
 precompress: ## Make the coded siblings of example/ anew; needs brotli, gzip and zstd
 	@find example -type f \( -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) \
@@ -347,8 +350,7 @@ windows: ## The program for Windows as a zip in target/windows, cross-compiled
 	CARGO="$(CARGO)" packaging/windows/build.sh
 
 windows-check: ## Whether the program, salver-tower and salver-embed still compile for Windows
-	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64)
-	exports=$$(CARGO="$(CARGO)" packaging/windows/toolchain.sh) && eval "$$exports" && \
+	exports=$$(CARGO="$(CARGO)" packaging/windows/toolchain.sh check) && eval "$$exports" && \
 		$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver-embed -p salver
 
 windows-test: ## The tests of Windows under wine, the exchange table among them

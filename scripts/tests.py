@@ -42,7 +42,7 @@ def build(names):
     """Compiles, and writes down the name, program and folder of the package of each test."""
     # With the units in any case, so that dependencies have the same features, whatever is named.
     tests = [argument for name in names if name != "units" for argument in ("--test", name)]
-    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--locked", "--workspace", "--lib", "--bins",
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--locked", "--workspace", "--lib",
                *tests, "--message-format=json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:

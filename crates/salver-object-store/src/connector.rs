@@ -22,6 +22,8 @@ use object_store::{ClientConfigKey, ClientOptions};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::runtime::gives_way;
+
 /// The most time that a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -56,13 +58,16 @@ impl HttpConnector for Connector {
             Some("true") => tls.https_or_http().enable_http1().wrap_connector(tcp),
             _ => tls.https_only().enable_http1().wrap_connector(tcp),
         };
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MOST_IDLE)
-            .build(connector);
+        let client = || {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(MOST_IDLE)
+                .build(connector.clone())
+        };
         Ok(HttpClient::new(Service {
-            client,
+            client: client(),
+            client_behind: client(),
             head_timeout: self.head_timeout,
         }))
     }
@@ -72,6 +77,8 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Service {
     client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
+    /// The client of the runtime that gives way: its connections go on only while that does.
+    client_behind: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
     head_timeout: Duration,
 }
 
@@ -80,7 +87,11 @@ impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get(RANGE);
         let goes_on = range.is_some_and(|range| !range.as_bytes().starts_with(b"bytes=0-"));
-        let answer = tokio::time::timeout(self.head_timeout, self.client.request(request)).await;
+        let client = match gives_way() {
+            true => &self.client_behind,
+            false => &self.client,
+        };
+        let answer = tokio::time::timeout(self.head_timeout, client.request(request)).await;
         let response = match answer {
             Ok(response) => response.map_err(|error| HttpError::new(kind(&error), error))?,
             Err(elapsed) => return Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),

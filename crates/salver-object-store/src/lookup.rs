@@ -1,5 +1,6 @@
 //! Lookups of paths: each path is asked for once however many want it, and what was found serves for a moment.
 
+mod ahead;
 mod by_page;
 mod recall;
 
@@ -7,10 +8,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use object_store::path::Path;
 use salver_assets::source::new_device;
 use salver_assets::{ContentCoding, Patience};
-use salver_coalesce::Joined;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{self, Bucket, Looked};
@@ -23,7 +22,7 @@ use crate::freshness::{Freshness, Times};
 use crate::key::Prefix;
 use crate::object::Object;
 use crate::outage::Outage;
-use crate::pages::{Pages, Turn};
+use crate::pages::Pages;
 use crate::runtime::{Flight, Flights, LazyRuntime};
 use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
@@ -85,6 +84,8 @@ type LookupResult = Result<Found, Failure>;
 pub(crate) struct Lookups {
     bucket: Arc<Bucket>,
     runtime: Arc<LazyRuntime>,
+    /// The runtime of comparisons by pages: to read one takes milliseconds, for which no look is to wait.
+    page_runtime: LazyRuntime,
     slices: Arc<Slices>,
     tier: BucketTier,
     prefix: Prefix,
@@ -115,6 +116,7 @@ impl Lookups {
         Lookups {
             bucket,
             runtime,
+            page_runtime: LazyRuntime::behind_others(),
             slices,
             tier,
             prefix,
@@ -204,7 +206,10 @@ impl Lookups {
                 }
                 Ok(told)
             }
-            _ if patience == Patience::MustNotWait => Err(io::ErrorKind::WouldBlock.into()),
+            _ if patience == Patience::MustNotWait => {
+                self.begin_look(&key, path);
+                Err(io::ErrorKind::WouldBlock.into())
+            }
             (Freshness::StaleIfError, Some(told)) => {
                 match self.runtime.once_within(&self.flights, path, SOON, look) {
                     Ok(Some(found)) => now(found),
@@ -224,37 +229,6 @@ impl Lookups {
             }
             _ => now(self.runtime.once(&self.flights, path, look)?),
         }
-    }
-
-    /// Begins to compare a path whose object has this key, by itself or with others, if somebody does not already and the store
-    /// may be asked.
-    fn compare_in_background(self: &Arc<Self>, key: &Path, path: &[u8]) {
-        if self.pages().is_under_way(key.as_ref()) {
-            return;
-        }
-        let Joined::Leader(leader) = self.flights.join(path) else {
-            return;
-        };
-        // Whoever has joined it in this moment is told that it was given up.
-        let Some(ahead) = self.bucket.turn_ahead() else {
-            return drop(leader);
-        };
-        let turn = self.pages().turn(key.as_ref(), self.clock.now());
-        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-        let flight = leader.follower();
-        let compare = async move {
-            let Turn::Page(page) = turn else {
-                return lookups.look_unless_known(path, Some(ahead), &flight).await;
-            };
-            let asked = lookups.compare_by_page(&page, Some(ahead)).await;
-            let known = lookups.known().get(&*path);
-            match known.filter(|known| !known.is_invalid && known.asked >= asked) {
-                Some(known) => Ok(known.found),
-                None => lookups.look_unless_known(path, None, &flight).await,
-            }
-        };
-        // Without a thread there is no comparison.
-        drop(self.runtime.lead(leader, compare));
     }
 
     /// The file that is known, if it stays as it is for as long as it is there.

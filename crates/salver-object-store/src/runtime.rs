@@ -1,6 +1,7 @@
-//! The runtime of a source: one thread that talks to the bucket, started when it is first needed.
+//! The runtimes of a source: one thread each, which talks to the bucket and is started when it is first needed.
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::hash::Hash;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -25,15 +26,26 @@ pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 
 /// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
 #[derive(Debug, Default)]
-pub(crate) struct LazyRuntime(Mutex<Option<Runtime>>);
+pub(crate) struct LazyRuntime {
+    runtime: Mutex<Option<Runtime>>,
+    gives_way: bool,
+}
 
 impl LazyRuntime {
+    /// A runtime for what takes long and nobody waits for, whose thread gives way to those that serve.
+    pub(crate) fn behind_others() -> Self {
+        LazyRuntime {
+            runtime: Mutex::default(),
+            gives_way: true,
+        }
+    }
+
     /// The runtime's handle.
     ///
     /// # Errors
     /// The system gives no thread.
     pub(crate) fn handle(&self) -> io::Result<Handle> {
-        let mut runtime = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = &*runtime {
             return Ok(runtime.handle().clone());
         }
@@ -41,7 +53,10 @@ impl LazyRuntime {
             .worker_threads(1)
             .max_blocking_threads(MOST_BLOCKING)
             .thread_name("salver-bucket")
-            .on_thread_start(log_nothing)
+            .on_thread_start(match self.gives_way {
+                true => begin_behind_others,
+                false => log_nothing,
+            })
             .enable_all()
             .build()?;
         Ok(runtime.insert(started).handle().clone())
@@ -134,9 +149,28 @@ fn log_nothing() {
     std::mem::forget(set_default(&Dispatch::none()));
 }
 
+thread_local! {
+    static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True on the thread of a runtime that gives way to others: what it has begun, nobody else is to need.
+pub(crate) fn gives_way() -> bool {
+    GIVES_WAY.get()
+}
+
+/// The same of a thread that gives way to others.
+fn begin_behind_others() {
+    log_nothing();
+    GIVES_WAY.set(true);
+    salver_os::run_behind_others();
+}
+
 impl Drop for LazyRuntime {
     fn drop(&mut self) {
-        let runtime = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let runtime = self
+            .runtime
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         // Waits for nothing: whoever drops it may be a loop, or the runtime's own thread.
         if let Some(runtime) = runtime.take() {
             runtime.shutdown_background();

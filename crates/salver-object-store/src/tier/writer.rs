@@ -71,6 +71,8 @@ pub(super) fn write_until_the_end(shared: &Shared, jobs: &Receiver<Job>) {
     let folder = shared.folder.get_or_init(|| folder);
     shared.is_decided.make();
     make_index(shared, folder);
+    // Until here somebody may wait for it.
+    salver_os::run_behind_others();
     let mut writer = Writer {
         shared,
         folder,

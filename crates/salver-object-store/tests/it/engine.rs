@@ -1,11 +1,13 @@
 //! A bucket behind the engine: how often it is asked, and what is answered while it cannot be.
 
-use std::time::Duration;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
 
-use salver_assets::Content;
+use salver_assets::{Content, Patience, Source as _};
+use salver_object_store::Settings;
 
 use crate::site::{LONGEST_PAUSE, REVALIDATE, Site, body, field, of};
-use crate::store::{Asked, Fault};
+use crate::store::{Asked, Fault, FaultStore, settings};
 
 #[test]
 fn many_who_ask_at_once_are_one_request() {
@@ -29,6 +31,32 @@ fn many_who_ask_at_once_are_one_request() {
         assert_eq!(asked.len(), 1, "{coding}");
     }
     assert!(asked.iter().all(|asked| asked.what == "GET"), "{asked:?}");
+}
+
+#[test]
+fn what_somebody_is_about_to_wait_for_is_asked_for_at_once_and_once() {
+    let store = FaultStore::default();
+    store.put("a.txt", Some(b"a"));
+    let source = store.source(Settings {
+        revalidate: Duration::from_mins(1),
+        ..settings()
+    });
+    let look = |patience| source.view(patience).unwrap().stat(b"a.txt", patience);
+    for _ in 0..2 {
+        // It may have come before the second.
+        let told = look(Patience::MustNotWait).map_err(|error| error.kind());
+        assert!(matches!(told, Ok(_) | Err(ErrorKind::WouldBlock)));
+    }
+    let begun = Instant::now();
+    let mut asked = Vec::new();
+    while asked.is_empty() {
+        assert!(begun.elapsed() < Duration::from_mins(1));
+        asked = store.asked();
+        std::thread::yield_now();
+    }
+    assert_eq!(look(Patience::MayWait).unwrap().identity.length, 1);
+    asked.extend(store.asked());
+    assert_eq!(asked.len(), 1, "{asked:?}");
 }
 
 #[test]

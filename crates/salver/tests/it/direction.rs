@@ -67,7 +67,12 @@ const MAY_USE: [(&str, &[&str]); 27] = [
     ),
     (
         "salver-object-store",
-        &["salver-assets", "salver-coalesce", "salver-store"],
+        &[
+            "salver-assets",
+            "salver-coalesce",
+            "salver-os",
+            "salver-store",
+        ],
     ),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),

@@ -1,0 +1,66 @@
+//! Looks that are under way before somebody waits for them, or without anybody.
+
+use std::sync::Arc;
+
+use object_store::path::Path;
+use salver_coalesce::Joined;
+
+use super::Lookups;
+use crate::pages::Turn;
+
+impl Lookups {
+    /// Begins to look at a path for whoever is about to wait for it, if the store may be asked at once: it is under way before a
+    /// thread is found that waits.
+    pub(super) fn begin_look(self: &Arc<Self>, key: &Path, path: &[u8]) {
+        // Where each look is a question, it would be another one.
+        if self.times.reuse.is_zero() || self.tier.may_have_object(key) {
+            return;
+        }
+        let Some(ahead) = self.bucket.turn_ahead() else {
+            return;
+        };
+        let Joined::Leader(leader) = self.flights.join(path) else {
+            return self.bucket.give_back(ahead);
+        };
+        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let flight = leader.follower();
+        let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
+        // Without a thread nothing is begun.
+        drop(self.runtime.lead(leader, look));
+    }
+
+    /// Begins to compare a path whose object has this key, by itself or with others, if somebody does not already and the store
+    /// may be asked.
+    pub(super) fn compare_in_background(self: &Arc<Self>, key: &Path, path: &[u8]) {
+        if self.pages().is_under_way(key.as_ref()) {
+            return;
+        }
+        let Joined::Leader(leader) = self.flights.join(path) else {
+            return;
+        };
+        // Whoever has joined it in this moment is told that it was given up.
+        let Some(ahead) = self.bucket.turn_ahead() else {
+            return drop(leader);
+        };
+        let turn = self.pages().turn(key.as_ref(), self.clock.now());
+        let runtime = match turn {
+            Turn::Alone => &self.runtime,
+            Turn::Page(_) => &self.page_runtime,
+        };
+        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let flight = leader.follower();
+        let compare = async move {
+            let Turn::Page(page) = turn else {
+                return lookups.look_unless_known(path, Some(ahead), &flight).await;
+            };
+            let asked = lookups.compare_by_page(&page, Some(ahead)).await;
+            let known = lookups.known().get(&*path);
+            match known.filter(|known| !known.is_invalid && known.asked >= asked) {
+                Some(known) => Ok(known.found),
+                None => lookups.look_unless_known(path, None, &flight).await,
+            }
+        };
+        // Without a thread there is no comparison.
+        drop(runtime.lead(leader, compare));
+    }
+}

@@ -55,7 +55,7 @@ impl LazyRuntime {
             .thread_name("salver-bucket")
             .on_thread_start(match self.gives_way {
                 true => begin_behind_others,
-                false => log_nothing,
+                false => begin_before_others,
             })
             .enable_all()
             .build()?;
@@ -158,7 +158,13 @@ pub(crate) fn gives_way() -> bool {
     GIVES_WAY.get()
 }
 
-/// The same of a thread that gives way to others.
+/// The start of a thread that somebody waits for.
+fn begin_before_others() {
+    log_nothing();
+    salver_os::ask_for_short_slices();
+}
+
+/// The start of a thread that gives way to others.
 fn begin_behind_others() {
     log_nothing();
     GIVES_WAY.set(true);

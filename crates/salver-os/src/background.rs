@@ -6,6 +6,10 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
+/// The shortest slice of time, in nanoseconds.
+#[cfg(target_os = "linux")]
+const SLICE: u64 = 100_000;
+
 /// The least share that there is, where the system refuses to run a thread only when it is idle.
 #[cfg(target_os = "linux")]
 const LEAST: i32 = 19;
@@ -15,6 +19,41 @@ const LEAST: i32 = 19;
 pub fn run_behind_others() {
     #[cfg(target_os = "linux")]
     give_way(NICENESS);
+}
+
+/// Asks for the shortest slices of time that there are for the calling thread, and not for those that it starts: by that Linux (6.12
+/// and newer) knows what is not to wait, and has it run as soon as it wakes, beside others that would keep the core for
+/// milliseconds. Its share stays as it is. Elsewhere this does nothing.
+pub fn ask_for_short_slices() {
+    #[cfg(target_os = "linux")]
+    {
+        /// The system's own structure, as it was at first (sched_setattr(2)).
+        #[repr(C)]
+        struct Attributes {
+            size: u32,
+            policy: u32,
+            flags: u64,
+            niceness: i32,
+            priority: u32,
+            runtime: u64,
+            deadline: u64,
+            period: u64,
+        }
+        const _: () = assert!(size_of::<Attributes>() == 48);
+        let attributes = Attributes {
+            size: 48,
+            policy: 0,
+            // SCHED_FLAG_RESET_ON_FORK.
+            flags: 1,
+            niceness: give_way(0),
+            priority: 0,
+            runtime: SLICE,
+            deadline: 0,
+            period: 0,
+        };
+        // SAFETY: the pointer is valid for the call, which keeps nothing of it; 0 is the calling thread.
+        let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    }
 }
 
 /// Has the calling thread run only when no other wants the core; such a thread is pushed aside at once by one that
@@ -144,6 +183,24 @@ mod tests {
         let (policy, nice) = behind.join().unwrap();
         assert_eq!(policy, libc::SCHED_OTHER.into());
         assert!(nice >= NICENESS);
+    }
+
+    #[test]
+    fn what_is_not_to_wait_keeps_its_policy_and_its_share() {
+        let thread = std::thread::spawn(|| {
+            let before = give_way(0);
+            ask_for_short_slices();
+            let mut told = [0_u64; 6];
+            // SAFETY: the system writes so many bytes, for which there is room; 0 is the calling thread.
+            let result =
+                unsafe { libc::syscall(libc::SYS_sched_getattr, 0, told.as_mut_ptr(), 48, 0) };
+            (result, before, give_way(0), told)
+        });
+        let (result, before, after, told) = thread.join().unwrap();
+        assert_eq!((result, after), (0, before));
+        // The size and the policy; then SCHED_FLAG_RESET_ON_FORK. The slice is told by newer systems alone.
+        assert_eq!((told[0] >> 32, told[1] & 1), (0, 1));
+        assert!([0, SLICE].contains(&told[3]), "{told:?}");
     }
 
     #[test]

@@ -41,7 +41,9 @@ mod writers;
 
 #[cfg(target_os = "linux")]
 pub use anonymous_file::anonymous_file;
-pub use background::{ThreadClock, run_behind_others, run_when_idle, thread_time};
+pub use background::{
+    ThreadClock, ask_for_short_slices, run_behind_others, run_when_idle, thread_time,
+};
 #[cfg(unix)]
 pub use beneath::Directory;
 #[cfg(all(target_os = "linux", feature = "server"))]

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{Content, Engine, FileContent, Load, RunAgain, SiblingCheck};
-use salver_os::thread_waits;
+use salver_os::{run_behind_others, thread_waits};
 use tokio::sync::oneshot;
 
 use self::job_queue::JobQueue;
@@ -60,10 +60,6 @@ enum LoaderJob {
     /// Close files, which can wait, too, where a file server has to be told.
     Close(Box<Content>),
 }
-
-/// The niceness of loader threads, by which the share of each is a tenth of a loop's.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
 
 /// The loads and checks that may be at work at once, at least: some of what they do is to wait.
 const LEAST_AT_WORK: usize = 4;
@@ -216,7 +212,9 @@ impl Pool {
     }
 
     fn work(self: &Arc<Self>) {
-        lower_priority();
+        // Where they share a core with a loop, dozens of threads that hash and decompress would else have it for themselves, one
+        // after the other.
+        run_behind_others();
         let mut queue = self.lock_queue();
         loop {
             let (number, job, began) = loop {
@@ -269,14 +267,6 @@ impl Pool {
         queue.watched_until = None;
         queue
     }
-}
-
-/// Lowers the priority of this thread below the loops': where they share a core, dozens of threads that hash and
-/// decompress would else have the core for themselves, one after the other.
-fn lower_priority() {
-    // Elsewhere it is processes that give way.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(NICENESS);
 }
 
 type LockedQueue<'a> = MutexGuard<'a, JobQueue>;

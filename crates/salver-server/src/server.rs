@@ -233,6 +233,8 @@ impl Server {
                 let accepts = move || {
                     let _ = accepts.send(());
                 };
+                // So that it does not stand while a loader has the core.
+                salver_os::ask_for_short_slices();
                 let result = worker::run(first, of_worker, accepts);
                 if result.is_err() {
                     ends.shutdown();

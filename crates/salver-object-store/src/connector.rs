@@ -22,7 +22,7 @@ use object_store::{ClientConfigKey, ClientOptions};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::runtime::gives_way;
+use crate::runtime::is_apart;
 
 /// The most time that a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -67,7 +67,7 @@ impl HttpConnector for Connector {
         };
         Ok(HttpClient::new(Service {
             client: client(),
-            client_behind: client(),
+            client_apart: client(),
             head_timeout: self.head_timeout,
         }))
     }
@@ -77,8 +77,8 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Service {
     client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
-    /// The client of the runtime that gives way: its connections go on only while that does.
-    client_behind: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
+    /// The client of the runtime that is apart: its connections go on only while that does.
+    client_apart: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
     head_timeout: Duration,
 }
 
@@ -87,8 +87,8 @@ impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get(RANGE);
         let goes_on = range.is_some_and(|range| !range.as_bytes().starts_with(b"bytes=0-"));
-        let client = match gives_way() {
-            true => &self.client_behind,
+        let client = match is_apart() {
+            true => &self.client_apart,
             false => &self.client,
         };
         let answer = tokio::time::timeout(self.head_timeout, client.request(request)).await;

@@ -116,7 +116,7 @@ impl Lookups {
         Lookups {
             bucket,
             runtime,
-            page_runtime: LazyRuntime::behind_others(),
+            page_runtime: LazyRuntime::apart(),
             slices,
             tier,
             prefix,

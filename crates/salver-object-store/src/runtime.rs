@@ -28,15 +28,15 @@ pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 #[derive(Debug, Default)]
 pub(crate) struct LazyRuntime {
     runtime: Mutex<Option<Runtime>>,
-    gives_way: bool,
+    is_apart: bool,
 }
 
 impl LazyRuntime {
-    /// A runtime for what takes long and nobody waits for, whose thread gives way to those that serve.
-    pub(crate) fn behind_others() -> Self {
+    /// A runtime for what takes long and nobody waits for, beside that of what somebody waits for.
+    pub(crate) fn apart() -> Self {
         LazyRuntime {
             runtime: Mutex::default(),
-            gives_way: true,
+            is_apart: true,
         }
     }
 
@@ -53,9 +53,9 @@ impl LazyRuntime {
             .worker_threads(1)
             .max_blocking_threads(MOST_BLOCKING)
             .thread_name("salver-bucket")
-            .on_thread_start(match self.gives_way {
-                true => begin_behind_others,
-                false => begin_before_others,
+            .on_thread_start(match self.is_apart {
+                true => begin_apart,
+                false => begin,
             })
             .enable_all()
             .build()?;
@@ -150,25 +150,24 @@ fn log_nothing() {
 }
 
 thread_local! {
-    static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+    static IS_APART: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True on the thread of a runtime that gives way to others: what it has begun, nobody else is to need.
-pub(crate) fn gives_way() -> bool {
-    GIVES_WAY.get()
+/// True on the thread of a runtime that is apart: what goes on there only, nobody else is to need.
+pub(crate) fn is_apart() -> bool {
+    IS_APART.get()
 }
 
 /// The start of a thread that somebody waits for.
-fn begin_before_others() {
+fn begin() {
     log_nothing();
     salver_os::ask_for_short_slices();
 }
 
-/// The start of a thread that gives way to others.
-fn begin_behind_others() {
+/// The start of a thread that nobody waits for: it asks for no short slices, so that the others go before it.
+fn begin_apart() {
     log_nothing();
-    GIVES_WAY.set(true);
-    salver_os::run_behind_others();
+    IS_APART.set(true);
 }
 
 impl Drop for LazyRuntime {

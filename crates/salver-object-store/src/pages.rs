@@ -9,6 +9,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::bucket::PAGE;
+
 /// The comparisons that a page has to stand for: at S3, Google Cloud Storage and R2 a list costs as much as 12.5 reads.
 const WORTH: usize = 13;
 
@@ -136,16 +138,33 @@ impl Pages {
     /// The paths in a part that were asked for within the last period, and a little more: whoever asks all the time asks each
     /// period and a moment.
     pub(crate) fn wanted_in(&self, span: &Span, now: Instant) -> Vec<(Box<str>, Arc<[u8]>)> {
-        // The range of a map panics where its end lies before its beginning.
-        if span.to.as_ref().is_some_and(|to| *to <= span.after) {
-            return Vec::new();
-        }
-        let most = self.period + self.period / 4;
-        let wanted = self.wanted.range::<str, _>(span.bounds());
-        let lately = wanted.filter(|(_, one)| now.saturating_duration_since(one.last) <= most);
+        let lately = self
+            .in_span(span)
+            .filter(|(_, one)| self.is_in_use(one, now));
         lately
             .map(|(key, one)| (key.clone(), Arc::clone(&one.path)))
             .collect()
+    }
+
+    /// True if a page from where a part begins stands for enough. Of what follows only as much is looked at as a page has, for
+    /// a loop waits for this.
+    fn is_worth_it(&self, span: &Span, now: Instant) -> bool {
+        let within = self.in_span(span).take(PAGE);
+        let lately = within.filter(|(_, one)| self.is_in_use(one, now));
+        lately.take(WORTH).count() == WORTH
+    }
+
+    /// The paths in a part.
+    fn in_span(&self, span: &Span) -> impl Iterator<Item = (&Box<str>, &Wanted)> {
+        // The range of a map panics where its end lies before its beginning.
+        let is_sound = span.to.as_ref().is_none_or(|to| *to > span.after);
+        let range = is_sound.then(|| self.wanted.range::<str, _>(span.bounds()));
+        range.into_iter().flatten()
+    }
+
+    /// True if a path was asked for lately.
+    fn is_in_use(&self, wanted: &Wanted, now: Instant) -> bool {
+        now.saturating_duration_since(wanted.last) <= self.period + self.period / 4
     }
 
     /// What compares a key that is due now.
@@ -163,7 +182,7 @@ impl Pages {
             None if may_explore => self.unknown_from(key),
             None => return Turn::Alone,
         };
-        if self.wanted_in(&span, now).len() < WORTH {
+        if !self.is_worth_it(&span, now) {
             return Turn::Alone;
         }
         self.under_way.push(span.clone());
@@ -227,8 +246,8 @@ impl Pages {
         span.contains(key).then_some((span, known.came))
     }
 
-    /// The part from a key on, of which no page is known: from the first key, if none is known at all, as most buckets have
-    /// no more than a page.
+    /// The part from a key on, of which no page is known: from the first key, if none is known at all and there may be no more than
+    /// one, as in most buckets.
     fn unknown_from(&self, key: &str) -> Span {
         // A little before the key, or where the page before it ends.
         let mut letters = key.chars();
@@ -236,7 +255,8 @@ impl Pages {
         let before = (Bound::Unbounded, Bound::Excluded(key));
         let before = self.known.range::<str, _>(before).next_back();
         let end = before.and_then(|(_, known)| known.to.as_deref());
-        let after = match self.known.is_empty() && self.pause.is_zero() {
+        let may_be_one = self.known.is_empty() && self.wanted.len() <= PAGE;
+        let after = match may_be_one && self.pause.is_zero() {
             true => "",
             false => letters.as_str().max(end.unwrap_or_default()),
         };
@@ -335,6 +355,17 @@ mod tests {
         for number in (0..10_000).step_by(100) {
             assert_eq!(pages.turn(&key(number), now), Turn::Alone);
         }
+    }
+
+    #[test]
+    fn what_lies_beyond_a_page_does_not_count() {
+        let (mut pages, mut now) = (Pages::new(PERIOD, true), Instant::now());
+        want(&mut pages, 0..10_000, now);
+        now += PERIOD * 2;
+        want(&mut pages, 5_000..5_100, now);
+        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        let page = ask(&mut pages, 5_000, 1000, now).unwrap();
+        assert!(page.contains(&key(5_099)) && !page.contains(&key(3)));
     }
 
     #[test]

@@ -9,12 +9,12 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes worst ] apart
+MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
-IN_PAIRS := strategies huge soak reloads idle_memory
-APART := cold descriptors truth
+IN_PAIRS := strategies huge soak reloads
+APART := cold descriptors idle_memory truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver

@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILT = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "tests.json"
 # Those that take the longest come first, by the times of the tests of two cores.
 LONGEST = ["salver/it", "salver-server/it", "salver-assets/it", "salver-bench/it", "salver-conformance/units", "salver-assets/allocations",
-           "salver/huge", "salver/strategies", "salver/idle_memory"]
+           "salver/huge", "salver/strategies", "salver-server/soak"]
 
 
 def main():

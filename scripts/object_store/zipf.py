@@ -8,7 +8,7 @@ The store is a server here with a bucket as S3 has it, which anybody may read. I
 ETags, answering If-None-Match by 304), lists 1,000 of them in the order of their keys, and takes 20 ms for each answer. Every request to it
 counts as one, lists included; their price is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is
 vegeta's (or that of VEGETA; Go builds it if it is not there): requests go at fixed times, whatever became of those before, from one list
-for all three. It is measured twice: with nothing in the cache at first, and, once each object was asked for, WARM-RATE (1,500) a
+for all three. It is measured twice: with nothing in the cache at first, and, once each object was asked for, WARM-RATE (900) a
 second, of which none is for 0. Each cache has a disk and one core, keeps what it has for 10 s, then sends it for as long as this takes
 while it compares it in the background, and loads a file once for all who want it: that is what its configuration below says. In each of
 ROUNDS (3) all three begin anew, one after the other, and each round with another one; medians are compared. Root, and Debian's nginx
@@ -36,7 +36,7 @@ PROGRAM = os.path.realpath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
 RATE = int(sys.argv[3]) if len(sys.argv) > 3 else 250
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-WARM_RATE = int(sys.argv[5]) if len(sys.argv) > 5 else 1500
+WARM_RATE = int(sys.argv[5]) if len(sys.argv) > 5 else 900
 VEGETA = os.environ.get("VEGETA") or os.path.join(tempfile.gettempdir(), "salver-vegeta", "vegeta")
 CACHES = ["salver", "nginx", "varnish"]
 OBJECTS, EXPONENT, FRESH = 100_000, 1.0, 10

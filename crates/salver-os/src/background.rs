@@ -23,10 +23,15 @@ pub fn run_behind_others() {
 
 /// Asks for the shortest slices of time that there are for the calling thread, and not for those that it starts: by that Linux (6.12
 /// and newer) knows what is not to wait, and has it run as soon as it wakes, beside others that would keep the core for
-/// milliseconds. Its share stays as it is. Elsewhere this does nothing.
+/// milliseconds. Its share stays as it is, and so does a thread that somebody has given another policy. Elsewhere this does nothing.
 pub fn ask_for_short_slices() {
     #[cfg(target_os = "linux")]
     {
+        // SAFETY: the call takes a number and touches no memory; 0 is the calling thread.
+        let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+        if policy != libc::c_long::from(libc::SCHED_OTHER) {
+            return;
+        }
         /// The system's own structure, as it was at first (sched_setattr(2)).
         #[repr(C)]
         struct Attributes {
@@ -173,6 +178,7 @@ mod tests {
         };
         let idle = std::thread::spawn(move || {
             run_when_idle();
+            ask_for_short_slices();
             policy()
         });
         assert_eq!(idle.join().unwrap(), libc::SCHED_IDLE.into());

@@ -28,9 +28,6 @@ use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
 use crate::tier::Absent;
 
-/// The bytes that what is known of paths may take.
-const KNOWN_BYTES: usize = 32 * 1024 * 1024;
-
 /// The bytes that a known path takes besides its own.
 const OVERHEAD: usize = 512;
 
@@ -130,7 +127,7 @@ impl Lookups {
             is_immutable: settings.is_immutable,
             clock: settings.clock.clone(),
             outage: Outage::new(place),
-            known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
+            known: Mutex::new(BoundedCache::new(settings.lookup_memory)),
             floors: Mutex::new(Floors::within(0)),
             due: Mutex::new(Floors::within(0)),
             flights: Flights::new(Err(Failure::given_up())),

@@ -42,6 +42,9 @@ pub struct Settings {
     pub slice_size: u64,
     /// The bytes of slices that are kept in memory.
     pub slice_memory: usize,
+    /// The bytes that what is known of paths may take, some 600 for each. What goes is asked for again, or recalled from the
+    /// [tier](Self::tier) and compared.
+    pub lookup_memory: usize,
     /// The index that tells a directory where the bucket has no list of what it holds: HTTP servers.
     pub index: String,
     /// The tier on a disk between memory and the bucket, which several sources may share. Default: none.
@@ -63,6 +66,7 @@ impl Default for Settings {
             fetches: 16,
             slice_size: 4 * MIB,
             slice_memory: 64 * 1024 * 1024,
+            lookup_memory: 32 * 1024 * 1024,
             index: "index.html".to_owned(),
             tier: None,
             clock: Clock::default(),

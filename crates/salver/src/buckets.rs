@@ -121,13 +121,16 @@ fn release_bucket(url: &str, settings: Settings) -> Result<Arc<dyn Bucket>, Fail
 
 /// The bounds of a source before this engine.
 fn settings(engine: &Config, of_site: &BucketSettings) -> Settings {
+    let defaults = Settings::default();
     let mut settings = Settings {
         revalidate: of_site.revalidate,
         timeout: of_site.timeout,
         stale_while_revalidate: of_site.stale_while_revalidate,
         stale_if_error: of_site.stale_if_error,
+        // Who has room for more content has more paths that are asked for.
+        lookup_memory: defaults.lookup_memory.max(engine.cache_size / 8),
         tier: of_site.kept_in.as_ref().map(tier),
-        ..Settings::default()
+        ..defaults
     };
     if let Some(index) = engine.index.first() {
         settings.index.clone_from(index);
@@ -174,9 +177,11 @@ mod tests {
             // As of a site with a store, which is looked at in memory.
             revalidate: Duration::from_millis(50),
             index: vec!["start.html".to_owned(), "index.html".to_owned()],
+            cache_size: 1 << 30,
             ..Config::default()
         };
         let settings = settings(&engine, &OF_SITE);
+        assert_eq!(settings.lookup_memory, 1 << 27);
         let times = [
             settings.revalidate,
             settings.timeout,

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use object_store::path::Path;
-use salver_coalesce::Joined;
+use salver_coalesce::{Joined, Leader};
 
-use super::Lookups;
+use super::by_page::PageUnderWay;
+use super::{LookupResult, Lookups};
+use crate::bucket;
 use crate::pages::Turn;
 
 impl Lookups {
@@ -16,11 +18,8 @@ impl Lookups {
         if self.times.reuse.is_zero() || self.tier.may_have_object(key) {
             return;
         }
-        let Some(ahead) = self.bucket.turn_ahead() else {
+        let Some((ahead, leader)) = self.lead_look(path) else {
             return;
-        };
-        let Joined::Leader(leader) = self.flights.join(path) else {
-            return self.bucket.give_back(ahead);
         };
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
         let flight = leader.follower();
@@ -35,25 +34,21 @@ impl Lookups {
         if self.pages().is_under_way(key.as_ref()) {
             return;
         }
-        let Joined::Leader(leader) = self.flights.join(path) else {
+        let Some((ahead, leader)) = self.lead_look(path) else {
             return;
         };
-        // Whoever has joined it in this moment is told that it was given up.
-        let Some(ahead) = self.bucket.turn_ahead() else {
-            return drop(leader);
-        };
         let turn = self.pages().turn(key.as_ref(), self.clock.now());
-        let runtime = match turn {
-            Turn::Alone => &self.runtime,
-            Turn::Page(_) => &self.page_runtime,
+        let (page, runtime) = match turn {
+            Turn::Alone => (None, &*self.runtime),
+            Turn::Page(span) => (Some(PageUnderWay::new(self, span)), &self.page_runtime),
         };
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
         let flight = leader.follower();
         let compare = async move {
-            let Turn::Page(page) = turn else {
+            let Some(page) = page else {
                 return lookups.look_unless_known(path, Some(ahead), &flight).await;
             };
-            let asked = lookups.compare_by_page(&page, Some(ahead)).await;
+            let asked = page.compare(ahead).await;
             let known = lookups.known().get(&*path);
             match known.filter(|known| !known.is_invalid && known.asked >= asked) {
                 Some(known) => Ok(known.found),
@@ -62,5 +57,18 @@ impl Lookups {
         };
         // Without a thread there is no comparison.
         drop(runtime.lead(leader, compare));
+    }
+
+    /// The turn of a look that nobody waits for, and the lead of it, unless somebody has that or the store may not be asked at once.
+    /// The turn comes first: whoever joins has something to join.
+    fn lead_look(&self, path: &[u8]) -> Option<(bucket::Turn, Leader<Arc<[u8]>, LookupResult>)> {
+        let ahead = self.bucket.turn_ahead()?;
+        match self.flights.join(path) {
+            Joined::Leader(leader) => Some((ahead, leader)),
+            Joined::Follower(_) => {
+                self.bucket.give_back(ahead);
+                None
+            }
+        }
     }
 }

@@ -53,6 +53,48 @@ impl Page<'_> {
     }
 }
 
+/// A page that is on its way: nobody waits for it any more once this is dropped, however that comes.
+pub(super) struct PageUnderWay {
+    lookups: Arc<Lookups>,
+    span: Span,
+    told: Option<Told>,
+}
+
+impl PageUnderWay {
+    /// The page of which somebody has got the turn.
+    pub(super) fn new(lookups: &Arc<Lookups>, span: Span) -> Self {
+        let lookups = Arc::clone(lookups);
+        PageUnderWay {
+            lookups,
+            span,
+            told: None,
+        }
+    }
+
+    /// Asks for it, and notes what it confirms. Gives the moment at which it was asked for.
+    pub(super) async fn compare(mut self, ahead: Turn) -> Instant {
+        let lookups = &self.lookups;
+        let asked = Asked {
+            moment: lookups.clock.now(),
+            time: lookups.clock.system_now(),
+        };
+        let (root, after) = (lookups.prefix.root(), &self.span.after);
+        let page = lookups.bucket.page(&root, after, Some(ahead)).await;
+        if let Ok((objects, is_last)) = page {
+            let objects = without_markers(after, objects);
+            self.told = lookups.take_page(&self.span, &objects, is_last, asked);
+        }
+        asked.moment
+    }
+}
+
+impl Drop for PageUnderWay {
+    fn drop(&mut self) {
+        let (now, told) = (self.lookups.clock.now(), self.told.take());
+        self.lookups.pages().end(&self.span, told, now);
+    }
+}
+
 impl Lookups {
     /// Notes that a path which is held was asked for, whose object has this key.
     pub(super) fn want(&self, key: &Path, path: &[u8]) {
@@ -66,28 +108,6 @@ impl Lookups {
     pub(crate) fn make_due(&self, prefix: &[u8]) {
         hold(&self.due).raise(prefix, self.clock.now());
         self.pages().make_due();
-    }
-
-    /// Asks for a page, and notes what it confirms. Gives the moment at which it was asked for.
-    pub(super) async fn compare_by_page(&self, asked_for: &Span, ahead: Option<Turn>) -> Instant {
-        let asked = Asked {
-            moment: self.clock.now(),
-            time: self.clock.system_now(),
-        };
-        let page = self
-            .bucket
-            .page(&self.prefix.root(), &asked_for.after, ahead)
-            .await;
-        let told = match page {
-            Ok((objects, is_last)) => {
-                let objects = without_markers(&asked_for.after, objects);
-                self.take_page(asked_for, &objects, is_last, asked)
-            }
-            Err(_) => None,
-        };
-        let now = self.clock.now();
-        self.pages().end(asked_for, told, now);
-        asked.moment
     }
 
     /// Notes what a page confirms.

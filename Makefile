@@ -38,8 +38,8 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
-.NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.NOTPARALLEL: unit test-all
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all more-tests apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -75,7 +75,9 @@ packages-test: packages-deps ## Install, upgrade under load and remove each pack
 test: test-deps ## What a change waits for: formatting and tests
 	@scripts/steps.py "$(MAKE)" $(STEPS)
 
-test-all: deps test ## All that can be tested: besides, lints, a browser, other clients, every interleaving, a moment of fuzzing
+test-all: deps test more-tests ## All that can be tested: besides, lints, a browser, other clients, every interleaving, a moment of fuzzing
+
+more-tests: deps # What `make test-all` adds.
 	@scripts/steps.py "$(MAKE)" $(MORE_STEPS)
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program, or file, is not there, or names them.

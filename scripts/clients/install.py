@@ -55,7 +55,7 @@ def python():
     if stamp.exists() and stamp.read_text() == wanted:
         return
     run([sys.executable, "-m", "venv", "--clear", OUTPUT / "python"])
-    run([PYTHON, "-m", "pip", "install", "--quiet", "--requirement", HERE / "requirements.txt"])
+    run([PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--requirement", HERE / "requirements.txt"])
     stamp.write_text(wanted)
 
 
@@ -64,9 +64,10 @@ def go():
     program = shutil.which("go", path=path)
     if not program:
         raise Failed("install Go of the version that scripts/clients/go/go.mod names, or a newer one")
-    # Modules are read-only without that flag, and `make clean` could not remove them.
+    # Modules are read-only without that flag, and `make clean` could not remove them. h2spec is built in the same folders.
     flags = f"{os.environ.get('GOFLAGS', '')} -modcacherw -buildvcs=false".strip()
-    folders = {"GOCACHE": str(GO.parent / "build"), "GOMODCACHE": str(GO.parent / "modules")}
+    of_go = OUTPUT.parent / "go"
+    folders = {"GOCACHE": str(of_go / "build"), "GOMODCACHE": str(of_go / "modules")}
     environment = {**os.environ, **folders, "GOFLAGS": flags}
     run([program, "build", "-trimpath", "-o", GO, "."], cwd=HERE / "go", env=environment)
 

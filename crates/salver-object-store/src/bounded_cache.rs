@@ -103,10 +103,10 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         gone
     }
 
-    /// All values, the least recently used first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        let keys = self.order.values();
-        keys.filter_map(|key| Some((key, &self.values.get(key)?.value)))
+    /// The values that were last used at or after this use, the least recently used first, each with the number of its last use.
+    pub(crate) fn used_from(&self, use_number: u64) -> impl Iterator<Item = (u64, &K, &V)> {
+        let uses = self.order.range(use_number..);
+        uses.filter_map(|(used, key)| Some((*used, key, &self.values.get(key)?.value)))
     }
 
     /// Lets go of a key's value.
@@ -146,8 +146,12 @@ mod tests {
         assert_eq!((cache.get(&1), cache.get(&9)), (Some(()), None));
         assert_eq!(cache.insert(4, (), 1), [2]);
         assert_eq!(keys(&cache), [1, 3, 4]);
-        let order: Vec<u32> = cache.iter().map(|(key, ())| *key).collect();
-        assert_eq!(order, [3, 1, 4]);
+        let order: Vec<(u64, u32)> = cache
+            .used_from(0)
+            .map(|(used, key, ())| (used, *key))
+            .collect();
+        assert_eq!(order, [(3, 3), (4, 1), (5, 4)]);
+        assert_eq!(cache.used_from(5).count(), 1);
         // To look is no use.
         assert!(cache.contains(&3));
         cache.insert(5, (), 1);

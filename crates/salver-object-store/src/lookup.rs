@@ -198,12 +198,14 @@ impl Lookups {
                     self.outage.say(self.clock.now());
                 }
                 // Nobody waits for it: who asks next sees what became of it.
-                if known.is_some_and(|known| self.is_due(&known)) {
-                    self.compare_in_background(&key, path);
+                if let Some(known) = known.filter(|known| self.is_due(known)) {
+                    self.compare_in_background((&key, path), known.asked);
                 }
                 Ok(told)
             }
             _ if patience == Patience::MustNotWait => {
+                // A loop starts it, whose priority its thread has: it holds locks that loops wait for.
+                drop(self.runtime.handle());
                 self.begin_look(&key, path);
                 Err(io::ErrorKind::WouldBlock.into())
             }
@@ -408,6 +410,10 @@ impl Lookups {
             .len()
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
+        if let Some(key) = self.prefix.key(&path) {
+            // Before it is held: what goes at once is not wanted either.
+            self.want(&key, &path);
+        }
         let gone = {
             let mut all = self.known();
             if let Some(newer) = all.get(&*path).filter(|newer| newer.asked > known.asked) {

@@ -14,6 +14,12 @@ use crate::bucket::PAGE;
 /// The comparisons that a page has to stand for: at S3, Google Cloud Storage and R2 a list costs as much as 12.5 reads.
 const WORTH: usize = 13;
 
+/// The most pages that are on their way at once: each takes milliseconds of a core, which answers wait for if they come in a row.
+const AT_ONCE: usize = 2;
+
+/// The most paths that lie between the end of a page and a key which the next one is to tell of.
+const NEAR: usize = PAGE / 2;
+
 /// The most pages whose ends are known; for more, they are found out again.
 const MOST: usize = 1024;
 
@@ -51,6 +57,8 @@ pub(crate) enum Turn {
     Alone,
     /// This page, which whoever got the turn asks for.
     Page(Span),
+    /// A page, once others have come.
+    Later,
 }
 
 /// A path that was asked for, and when.
@@ -64,8 +72,8 @@ struct Wanted {
 #[derive(Debug)]
 struct Known {
     to: Option<Box<str>>,
-    /// The moment at which it came; `None` if what it told is due.
-    came: Option<Instant>,
+    /// The moment at which it was asked for; `None` if what it told is due.
+    asked: Option<Instant>,
 }
 
 /// What a page has told.
@@ -73,6 +81,8 @@ struct Known {
 pub(crate) struct Told {
     /// The part of the keys that it is of.
     pub(crate) span: Span,
+    /// The moment at which it was asked for.
+    pub(crate) asked: Instant,
     /// The paths in it that were wanted, and those of them that it has confirmed.
     pub(crate) wanted: usize,
     pub(crate) confirmed: usize,
@@ -82,7 +92,7 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) struct Pages {
     period: Duration,
-    /// The paths that are held and were asked for, by their keys.
+    /// The paths that are held, and when they were asked for, by their keys.
     wanted: BTreeMap<Box<str>, Wanted>,
     /// Pages by the keys behind which they begin.
     known: BTreeMap<Box<str>, Known>,
@@ -132,7 +142,7 @@ impl Pages {
 
     /// Notes that all has to be compared again, however lately it was.
     pub(crate) fn make_due(&mut self) {
-        self.known.values_mut().for_each(|page| page.came = None);
+        self.known.values_mut().for_each(|page| page.asked = None);
     }
 
     /// The paths in a part that were asked for within the last period, and a little more: whoever asks all the time asks each
@@ -167,21 +177,24 @@ impl Pages {
         now.saturating_duration_since(wanted.last) <= self.period + self.period / 4
     }
 
-    /// What compares a key that is due now.
-    pub(crate) fn turn(&mut self, key: &str, now: Instant) -> Turn {
+    /// What compares a key that is due now and was compared then.
+    pub(crate) fn turn(&mut self, key: &str, compared: Instant, now: Instant) -> Turn {
         if self.is_off || self.is_under_way(key) {
             return Turn::Alone;
         }
-        let may_explore = self.explored_from.is_none_or(|from| now >= from);
-        let span = match self.known_with(key) {
-            // What it did not confirm a moment ago has changed, most likely, however long it took to come.
-            Some((_, Some(came))) if now.saturating_duration_since(came) < self.period => {
-                return Turn::Alone;
-            }
-            Some((span, _)) => span,
-            None if may_explore => self.unknown_from(key),
-            None => return Turn::Alone,
-        };
+        let known = self.known_with(key);
+        match &known {
+            // What it did not confirm has changed, most likely.
+            Some((_, Some(asked))) if compared < *asked => return Turn::Alone,
+            Some(_) => {}
+            None if self.explored_from.is_some_and(|from| now < from) => return Turn::Alone,
+            None => {}
+        }
+        // Before it is counted what it would stand for, which takes longer.
+        if self.under_way.len() >= AT_ONCE {
+            return Turn::Later;
+        }
+        let span = known.map_or_else(|| self.unknown_from(key), |(span, _)| span);
         if !self.is_worth_it(&span, now) {
             return Turn::Alone;
         }
@@ -207,7 +220,7 @@ impl Pages {
             if self.known.len() >= MOST {
                 self.known.clear();
             }
-            let Span { after, to } = told.span;
+            let (Span { after, to }, asked) = (told.span, Some(told.asked));
             // Those that begin within it.
             let behind = (Bound::Excluded(&*after), Bound::Unbounded);
             let known = self.known.range::<str, _>(behind);
@@ -216,8 +229,7 @@ impl Pages {
             for after in within.collect::<Vec<_>>() {
                 self.known.remove(&after);
             }
-            let came = Some(now);
-            self.known.insert(after, Known { to, came });
+            self.known.insert(after, Known { to, asked });
         }
         match is_of_use && told.confirmed >= WORTH {
             true => (self.pause, self.explored_from) = (Duration::ZERO, None),
@@ -235,7 +247,7 @@ impl Pages {
         self.explored_from = Some(now + self.pause);
     }
 
-    /// The page with a key in it, and when it came.
+    /// The page with a key in it, and when it was asked for.
     fn known_with(&self, key: &str) -> Option<(Span, Option<Instant>)> {
         let before = (Bound::Unbounded, Bound::Excluded(key));
         let (after, known) = self.known.range::<str, _>(before).next_back()?;
@@ -243,22 +255,28 @@ impl Pages {
             after: after.clone(),
             to: known.to.clone(),
         };
-        span.contains(key).then_some((span, known.came))
+        span.contains(key).then_some((span, known.asked))
     }
 
-    /// The part from a key on, of which no page is known: from the first key, if none is known at all and there may be no more than
-    /// one, as in most buckets.
+    /// The part with a key in it of which no page is known: from where the page before it ends, if that is near, so that pages lie
+    /// side by side; else from a little before the key.
     fn unknown_from(&self, key: &str) -> Span {
-        // A little before the key, or where the page before it ends.
-        let mut letters = key.chars();
-        letters.next_back();
         let before = (Bound::Unbounded, Bound::Excluded(key));
         let before = self.known.range::<str, _>(before).next_back();
         let end = before.and_then(|(_, known)| known.to.as_deref());
+        let end = end.unwrap_or_default();
+        let between = (Bound::Excluded(end), Bound::Excluded(key));
+        let between = (end < key).then(|| self.wanted.range::<str, _>(between));
+        let is_near = between.is_none_or(|between| between.take(NEAR + 1).count() <= NEAR);
+        // As in most buckets. One that came to nothing was worth less than it seemed.
         let may_be_one = self.known.is_empty() && self.wanted.len() <= PAGE;
-        let after = match may_be_one && self.pause.is_zero() {
-            true => "",
-            false => letters.as_str().max(end.unwrap_or_default()),
+        let after = match (is_near || may_be_one) && self.pause.is_zero() {
+            true => end,
+            false => {
+                let mut letters = key.chars();
+                letters.next_back();
+                letters.as_str().max(end)
+            }
         };
         let behind = (Bound::Excluded(key), Bound::Unbounded);
         let next = self.known.range::<str, _>(behind).next();
@@ -294,11 +312,11 @@ mod tests {
 
     /// Asks for the page that a key of 10,000 is due by, which tells of so many of them and confirms all that are wanted.
     fn ask(pages: &mut Pages, number: usize, reach: usize, now: Instant) -> Option<Span> {
-        let Turn::Page(asked) = pages.turn(&key(number), now) else {
+        let Turn::Page(asked) = pages.turn(&key(number), now - PERIOD, now) else {
             return None;
         };
         assert!(pages.is_under_way(&key(number)));
-        assert_eq!(pages.turn(&key(number), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(number), now - PERIOD, now), Turn::Alone);
         // One that begins a little before a key has its letters but the last.
         let first = format!("{:0<5}", asked.after).parse::<usize>().unwrap();
         let last = first + reach;
@@ -306,6 +324,7 @@ mod tests {
         let wanted = pages.wanted_in(&told, now).len();
         let found = Told {
             span: told.clone(),
+            asked: now,
             wanted,
             confirmed: wanted,
         };
@@ -317,26 +336,26 @@ mod tests {
     fn a_page_is_asked_for_where_it_stands_for_enough() {
         let (mut pages, mut now) = (Pages::new(PERIOD, true), Instant::now());
         want(&mut pages, 0..WORTH - 1, now);
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         want(&mut pages, 0..WORTH, now);
         // Most buckets have one.
         let all = Some(span("", None));
         assert_eq!(ask(&mut pages, 3, 20_000, now), all);
         // What it did not confirm.
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         now += PERIOD;
         assert_eq!(ask(&mut pages, 3, 20_000, now), all);
         now += PERIOD;
         // Nobody has asked for them since.
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         want(&mut pages, 0..WORTH, now);
         pages.forget(&key(0));
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         want(&mut pages, [0], now);
         assert_eq!(ask(&mut pages, 3, 20_000, now), all);
         let mut none = Pages::new(PERIOD, false);
         want(&mut none, 0..WORTH, now);
-        assert!(none.are_off() && none.turn(&key(3), now) == Turn::Alone);
+        assert!(none.are_off() && none.turn(&key(3), now - PERIOD, now) == Turn::Alone);
     }
 
     #[test]
@@ -353,8 +372,23 @@ mod tests {
         now += PERIOD;
         want(&mut pages, (0..10_000).step_by(100), now);
         for number in (0..10_000).step_by(100) {
-            assert_eq!(pages.turn(&key(number), now), Turn::Alone);
+            assert_eq!(pages.turn(&key(number), now - PERIOD, now), Turn::Alone);
         }
+    }
+
+    #[test]
+    fn a_page_waits_until_others_have_come() {
+        let (mut pages, now) = (Pages::new(PERIOD, true), Instant::now());
+        want(&mut pages, 0..10_000, now);
+        let mut turn = |number| pages.turn(&key(number), now - PERIOD, now);
+        let [Turn::Page(first), Turn::Page(_)] = [turn(9_000), turn(5_000)] else {
+            panic!("{pages:?}");
+        };
+        assert_eq!(turn(3), Turn::Later);
+        pages.end(&first, None, now);
+        pages.explored_from = None;
+        let turn = pages.turn(&key(3), now - PERIOD, now);
+        assert!(matches!(turn, Turn::Page(_)), "{turn:?}");
     }
 
     #[test]
@@ -363,7 +397,7 @@ mod tests {
         want(&mut pages, 0..10_000, now);
         now += PERIOD * 2;
         want(&mut pages, 5_000..5_100, now);
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         let page = ask(&mut pages, 5_000, 1000, now).unwrap();
         assert!(page.contains(&key(5_099)) && !page.contains(&key(3)));
     }
@@ -391,10 +425,11 @@ mod tests {
         for _ in 0..360 {
             want(&mut pages, 0..100, now);
             for number in 0..100 {
-                if let Turn::Page(asked) = pages.turn(&key(number), now) {
+                if let Turn::Page(asked) = pages.turn(&key(number), now - PERIOD, now) {
                     lists += 1;
                     let told = (lists % 2 == 0).then(|| Told {
                         span: span("", None),
+                        asked: now,
                         wanted: 100,
                         confirmed: 0,
                     });
@@ -407,6 +442,6 @@ mod tests {
         pages.give_up();
         want(&mut pages, 0..100, now);
         now += Duration::from_hours(2);
-        assert_eq!(pages.turn(&key(3), now), Turn::Alone);
+        assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
     }
 }

@@ -158,16 +158,16 @@ pub(crate) fn is_apart() -> bool {
     IS_APART.get()
 }
 
-/// The start of a thread that somebody waits for.
+/// The start of a thread that somebody waits for: loops go before it, as they ask for shorter slices.
 fn begin() {
     log_nothing();
-    salver_os::ask_for_short_slices();
 }
 
-/// The start of a thread that nobody waits for: it asks for no short slices, so that the others go before it.
+/// The start of a thread that nobody waits for.
 fn begin_apart() {
     log_nothing();
     IS_APART.set(true);
+    salver_os::run_behind_others();
 }
 
 impl Drop for LazyRuntime {

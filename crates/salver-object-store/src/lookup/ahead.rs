@@ -1,6 +1,7 @@
 //! Looks that are under way before somebody waits for them, or without anybody.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use object_store::path::Path;
 use salver_coalesce::{Joined, Leader};
@@ -28,19 +29,28 @@ impl Lookups {
         drop(self.runtime.lead(leader, look));
     }
 
-    /// Begins to compare a path whose object has this key, by itself or with others, if somebody does not already and the store
-    /// may be asked.
-    pub(super) fn compare_in_background(self: &Arc<Self>, key: &Path, path: &[u8]) {
+    /// Begins to compare a path whose object has this key, and which was compared then, by itself or with others, if somebody does
+    /// not already and the store may be asked.
+    pub(super) fn compare_in_background(
+        self: &Arc<Self>,
+        (key, path): (&Path, &[u8]),
+        compared: Instant,
+    ) {
         if self.pages().is_under_way(key.as_ref()) {
             return;
         }
         let Some((ahead, leader)) = self.lead_look(path) else {
             return;
         };
-        let turn = self.pages().turn(key.as_ref(), self.clock.now());
-        let (page, runtime) = match turn {
-            Turn::Alone => (None, &*self.runtime),
-            Turn::Page(span) => (Some(PageUnderWay::new(self, span)), &self.page_runtime),
+        let turn = self.pages().turn(key.as_ref(), compared, self.clock.now());
+        let (page, leader) = match turn {
+            Turn::Alone => (None, Some(leader)),
+            Turn::Page(span) => (Some(PageUnderWay::new(self, span)), Some(leader)),
+            // Unless somebody has joined it in this moment.
+            Turn::Later => (None, leader.give_up()),
+        };
+        let Some(leader) = leader else {
+            return self.bucket.give_back(ahead);
         };
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
         let flight = leader.follower();
@@ -56,7 +66,7 @@ impl Lookups {
             }
         };
         // Without a thread there is no comparison.
-        drop(runtime.lead(leader, compare));
+        drop(self.runtime.lead(leader, compare));
     }
 
     /// The turn of a look that nobody waits for, and the lead of it, unless somebody has that or the store may not be asked at once.

@@ -9,12 +9,16 @@ use std::time::{Instant, SystemTime};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use salver_assets::ContentCoding;
+use tokio::task::yield_now;
 
 use super::{Found, Lookups, hold};
 use crate::bucket::Turn;
 use crate::object::Object;
 use crate::pages::{Pages, Span, Told};
 use crate::tier::Absent;
+
+/// The most objects that are compared before others have their turn.
+const AT_ONCE: usize = 64;
 
 /// The times at which a page was asked for.
 #[derive(Clone, Copy)]
@@ -78,13 +82,25 @@ impl PageUnderWay {
             moment: lookups.clock.now(),
             time: lookups.clock.system_now(),
         };
-        let (root, after) = (lookups.prefix.root(), &self.span.after);
-        let page = lookups.bucket.page(&root, after, Some(ahead)).await;
-        if let Ok((objects, is_last)) = page {
-            let objects = without_markers(after, objects);
-            self.told = lookups.take_page(&self.span, &objects, is_last, asked);
+        if let Some((objects, is_last)) = self.read(ahead).await {
+            let objects = without_markers(&self.span.after, objects);
+            let told = lookups.take_page(&self.span, &objects, is_last, asked);
+            self.told = told.await;
         }
         asked.moment
+    }
+
+    /// Its objects, and whether it is the last. They are read on a thread that gives way to others: it takes milliseconds, and
+    /// nothing is locked meanwhile that those need.
+    async fn read(&self, ahead: Turn) -> Option<(Vec<ObjectMeta>, bool)> {
+        let bucket = Arc::clone(&self.lookups.bucket);
+        let Ok(runtime) = self.lookups.page_runtime.handle() else {
+            bucket.give_back(ahead);
+            return None;
+        };
+        let (root, after) = (self.lookups.prefix.root(), self.span.after.clone());
+        let page = async move { bucket.page(&root, &after, Some(ahead)).await };
+        runtime.spawn(page).await.ok()?.ok()
     }
 }
 
@@ -110,8 +126,8 @@ impl Lookups {
         self.pages().make_due();
     }
 
-    /// Notes what a page confirms.
-    fn take_page(
+    /// Notes what a page confirms, and lets what else is under way go on meanwhile.
+    async fn take_page(
         &self,
         asked_for: &Span,
         objects: &[ObjectMeta],
@@ -135,27 +151,35 @@ impl Lookups {
             span: &span,
         };
         // What nobody has asked for lately is as well off, as far as it is in memory.
-        for meta in objects {
-            if let Some(path) = self.prefix.path(&meta.location)
-                && self.confirm_object(&path, meta, asked).is_some()
-            {
-                self.confirm_siblings(&page, meta, &path, asked);
+        for some in objects.chunks(AT_ONCE) {
+            for meta in some {
+                if let Some(path) = self.prefix.path(&meta.location)
+                    && self.confirm_object(&path, meta, asked).is_some()
+                {
+                    self.confirm_siblings(&page, meta, &path, asked);
+                }
             }
+            let_others_go_on().await;
         }
         let wanted = self.pages().wanted_in(&span, self.clock.now());
-        let confirmed = wanted.iter().filter(|(key, path)| match page.get(key) {
-            Some(meta) => {
-                let object = self.confirm_object(path, meta, asked);
-                // One that is not kept is, once it is looked at by itself.
-                object.is_some_and(|object| {
-                    self.tier.confirm(&object, asked.time);
-                    true
-                })
-            }
-            None => self.confirm_absence(&page, key, path, asked),
-        });
-        let confirmed = confirmed.count();
+        let mut confirmed = 0;
+        for some in wanted.chunks(AT_ONCE) {
+            let same = some.iter().filter(|(key, path)| match page.get(key) {
+                Some(meta) => {
+                    let object = self.confirm_object(path, meta, asked);
+                    // One that is not kept is, once it is looked at by itself.
+                    object.is_some_and(|object| {
+                        self.tier.confirm(&object, asked.time);
+                        true
+                    })
+                }
+                None => self.confirm_absence(&page, key, path, asked),
+            });
+            confirmed += same.count();
+            let_others_go_on().await;
+        }
         Some(Told {
+            asked: asked.moment,
             wanted: wanted.len(),
             confirmed,
             span,
@@ -182,9 +206,12 @@ impl Lookups {
             .into_iter()
             .flatten()
         {
+            let path = [path, end.as_bytes()].concat();
+            if !self.known().contains(&*path) {
+                continue;
+            }
             let key = format!("{}{end}", meta.location);
             if page.span.contains(&key) && page.get(&key).is_none() {
-                let path = [path, end.as_bytes()].concat();
                 self.confirm_absence(page, &key, &path, asked);
             }
         }
@@ -218,6 +245,12 @@ impl Lookups {
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
         hold(&self.pages)
     }
+}
+
+/// Lets other work of this thread go on, and other threads: loops do not wait until the system ends its turn.
+async fn let_others_go_on() {
+    std::thread::yield_now();
+    yield_now().await;
 }
 
 /// Leaves out the markers of folders that consoles make, as far as they are not in the order of the others: of `docs/` the client

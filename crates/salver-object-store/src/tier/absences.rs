@@ -15,6 +15,9 @@ use crate::tier::record::{Fields, Reading};
 /// The bytes that they may take.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
+/// The most that are put down while others wait for them: loops do.
+const AT_ONCE: usize = 256;
+
 /// The bytes that one takes besides its path.
 const OVERHEAD: usize = 160;
 
@@ -131,21 +134,26 @@ impl Absences {
         if !self.has_changed.swap(false, Ordering::AcqRel) {
             return None;
         }
-        let floors = self.floors();
-        let all = floors
+        let mut all = self
+            .floors()
             .iter()
             .fold(Fields::default(), |fields, (key, floor)| {
                 // No later than it is: to compare once more is no harm.
                 fields.text(key).number(FLOOR).number(seconds(floor) + 1)
             });
-        let known = self.known();
-        let all = known.iter().fold(all, |fields, (key, known)| {
-            let kind = match known.absent {
-                Absent::Nothing => NOTHING,
-                Absent::Directory => DIRECTORY,
-            };
-            fields.text(key).number(kind).number(seconds(known.asked))
-        });
+        let mut from = Some(0);
+        while let Some(start) = from.take() {
+            let known = self.known();
+            // What is used meanwhile comes again, as its last.
+            for (used, key, known) in known.used_from(start).take(AT_ONCE) {
+                let kind = match known.absent {
+                    Absent::Nothing => NOTHING,
+                    Absent::Directory => DIRECTORY,
+                };
+                all = all.text(key).number(kind).number(seconds(known.asked));
+                from = Some(used + 1);
+            }
+        }
         Some(all.0)
     }
 
@@ -239,6 +247,20 @@ mod tests {
         assert_eq!(again.get("p", b"a"), Some((Absent::Nothing, at(100))));
         assert_eq!(again.get("p", b"d"), Some((Absent::Nothing, at(200))));
         assert_eq!((again.get("q", b"f"), again.get("q", b"a")), (None, None));
+    }
+
+    #[test]
+    fn all_are_written_however_many_they_are() {
+        let absences = Absences::default();
+        let path = |number: usize| number.to_string();
+        for number in 0..3 * AT_ONCE {
+            let found = Some(Absent::Nothing);
+            absences.note("p", path(number).as_bytes(), found, SystemTime::now());
+        }
+        let again = Absences::default();
+        again.read(&absences.to_write().unwrap());
+        let is_known = |number: &usize| again.get("p", path(*number).as_bytes()).is_some();
+        assert_eq!((0..4 * AT_ONCE).filter(is_known).count(), 3 * AT_ONCE);
     }
 
     #[test]

@@ -10,10 +10,10 @@ use crate::site::{Site, at_once, body, with_stale_answers};
 use crate::store::{Asked, FaultStore};
 
 /// So long that a slow machine makes nothing of it: while a list is awaited the clock is moved on.
-const PERIOD: Duration = Duration::from_hours(1);
+const PERIOD: Duration = Duration::from_hours(24);
 
 /// The time from one round to the next: a little more.
-const ROUND: Duration = Duration::from_mins(62);
+const ROUND: Duration = Duration::from_mins(1450);
 
 /// A site of so many files, each of which was asked for once.
 fn site(files: usize) -> (Site, Vec<String>) {
@@ -27,7 +27,7 @@ fn site(files: usize) -> (Site, Vec<String>) {
     let mut site = Site::of(store, with_stale_answers());
     let settings = Settings {
         revalidate: PERIOD,
-        stale_while_revalidate: Duration::from_hours(1),
+        stale_while_revalidate: Duration::from_hours(24),
         clock: site.clock.clone(),
         ..with_stale_answers()
     };

@@ -2,14 +2,14 @@
 """A Zipf load over 100,000 objects of one bucket, through the program, nginx `proxy_cache` and Varnish: how often each asks the
 store, what that costs, and how long clients wait.
 
-  zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND [ROUNDS [WARM-RATE]]]]
+  zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND [ROUNDS [HITS-A-SECOND]]]]
 
 The store is a server here with a bucket as S3 has it, which anybody may read. It makes its objects of their numbers (1 to 20 KB, with
 ETags, answering If-None-Match by 304), lists 1,000 of them in the order of their keys, and takes 20 ms for each answer. Every request to it
 counts as one, lists included; their price is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is
 vegeta's (or that of VEGETA; Go builds it if it is not there): requests go at fixed times, whatever became of those before, from one list
-for all three. It is measured twice: with nothing in the cache at first, and, once each object was asked for, WARM-RATE (900) a
-second, of which none is for 0. Each cache has a disk and one core, keeps what it has for 10 s, then sends it for as long as this takes
+for all three. It shares a core with the store, and goes before it (SCHED_FIFO), as if that were another machine. It is measured twice:
+with nothing in the cache at first, and, once each object was asked for, 900 a second, at HITS-A-SECOND (2,000; 0: not). Each cache has a disk and one core, keeps what it has for 10 s, then sends it for as long as this takes
 while it compares it in the background, and loads a file once for all who want it: that is what its configuration below says. In each of
 ROUNDS (3) all three begin anew, one after the other, and each round with another one; medians are compared. Root, and Debian's nginx
 and varnish, which are installed if they are not there."""
@@ -36,11 +36,12 @@ PROGRAM = os.path.realpath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
 RATE = int(sys.argv[3]) if len(sys.argv) > 3 else 250
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-WARM_RATE = int(sys.argv[5]) if len(sys.argv) > 5 else 900
+HITS = int(sys.argv[5]) if len(sys.argv) > 5 else 2000
 VEGETA = os.environ.get("VEGETA") or os.path.join(tempfile.gettempdir(), "salver-vegeta", "vegeta")
 CACHES = ["salver", "nginx", "varnish"]
 OBJECTS, EXPONENT, FRESH = 100_000, 1.0, 10
 LATENCY = 0.02
+FILLED_AT = 900
 LIST_PRICE = 12.5
 PAGE = 1000
 CONNECTIONS = 64
@@ -119,6 +120,8 @@ class Store(asyncio.Protocol):
 
     def connection_made(self, transport):
         self.transport, self.rest = transport, b""
+        # A list goes out in pieces, or the system would send all of it before the load has its turn.
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
 
     def data_received(self, data):
         self.rest += data
@@ -163,7 +166,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def requests(seed):
+def requests(seed, rate):
     """The objects that are asked for, in order: the same for all. One is as popular whatever the seed."""
     chance, total, sums = random.Random(seed), 0.0, []
     for rank in range(1, OBJECTS + 1):
@@ -171,7 +174,7 @@ def requests(seed):
         sums.append(total)
     places = list(range(OBJECTS))
     random.Random(6).shuffle(places)
-    return [places[bisect.bisect(sums, chance.random() * total)] for _ in range(SECONDS * RATE)]
+    return [places[bisect.bisect(sums, chance.random() * total)] for _ in range(SECONDS * rate)]
 
 
 async def ask(streams, number):
@@ -188,7 +191,7 @@ async def load(port, order, rate):
     """What vegeta tells of a load, each request of which goes out at its time, and how many answers were wrong: not 200, or
     of another length; a few are compared as they are besides."""
     command = [
-        *(VEGETA, "attack", "-targets=stdin", "-lazy", f"-rate={rate}", f"-connections={CONNECTIONS}"),
+        *("chrt", "--fifo", "1", VEGETA, "attack", "-targets=stdin", "-lazy", f"-rate={rate}", f"-connections={CONNECTIONS}"),
         *(f"-duration={len(order) * 1000 // rate}ms", "-timeout=30s"),
     ]
     targets = "".join(f"GET http://127.0.0.1:{port}/o{number}.bin\n" for number in order).encode()
@@ -266,10 +269,10 @@ class Cache:
         assert await ask(streams, spare), self.name
         streams[1].close()
 
-    async def measure(self, what, order):
+    async def measure(self, what, order, rate):
         """The requests to the store per 1,000, and the 99th percentile of the milliseconds that answers take."""
         Store.asked[:] = [0, 0, 0, 0]
-        said, wrong = await load(self.port, order, RATE)
+        said, wrong = await load(self.port, order, rate)
         fetched, compared, lists, other = Store.asked
         per_thousand = sum(Store.asked) * 1000 / len(order)
         price = (fetched + compared + other + lists * LIST_PRICE) * 1000 / len(order)
@@ -288,7 +291,7 @@ class Cache:
 
 
 async def main(folder):
-    cold, warm = requests(7), requests(8)
+    cold, warm = requests(7, RATE), requests(8, HITS)
     for key in KEYS:
         # Not while others wait.
         described(key)
@@ -297,7 +300,8 @@ async def main(folder):
     server = await asyncio.get_running_loop().create_server(Store, "127.0.0.1", 0, backlog=1024)
     store = server.sockets[0].getsockname()[1]
     spare = next(number for number in range(OBJECTS) if number not in set(cold))
-    print(f"{len(cold)} requests at {RATE} a second, for {len(set(cold))} objects of {OBJECTS}; the store takes {LATENCY * 1000:.0f} ms")
+    for order, rate in (cold, RATE), (warm, HITS):
+        print(f"{len(order)} requests at {rate} a second, for {len(set(order))} objects of {OBJECTS}; the store takes {LATENCY * 1000:.0f} ms")
     found = {}
     for turn in range(ROUNDS):
         first = turn % len(CACHES)
@@ -306,10 +310,10 @@ async def main(folder):
             cache = Cache(name, store, folder / f"{turn}-{name}")
             try:
                 await cache.answers(spare)
-                found.setdefault(("with nothing at first", name), []).append(await cache.measure("with nothing at first", cold))
-                if WARM_RATE:
-                    said, wrong = await load(cache.port, everything, WARM_RATE)
-                    found.setdefault(("once all was asked for", name), []).append(await cache.measure("once all was asked for", warm))
+                found.setdefault(("with nothing at first", name), []).append(await cache.measure("with nothing at first", cold, RATE))
+                if HITS:
+                    said, wrong = await load(cache.port, everything, FILLED_AT)
+                    found.setdefault(("once all was asked for", name), []).append(await cache.measure("once all was asked for", warm, HITS))
                     assert not wrong, (name, wrong, said["status_codes"], said["errors"][:5])
             finally:
                 cache.end()

@@ -11,6 +11,8 @@ use super::{LookupResult, Lookups};
 use crate::bucket;
 use crate::pages::Turn;
 
+type LookLeader = Leader<Arc<[u8]>, LookupResult>;
+
 impl Lookups {
     /// Begins to look at a path for whoever is about to wait for it, if the store may be asked at once: it is under way before a
     /// thread is found that waits.
@@ -71,7 +73,7 @@ impl Lookups {
 
     /// The turn of a look that nobody waits for, and the lead of it, unless somebody has that or the store may not be asked at once.
     /// The turn comes first: whoever joins has something to join.
-    fn lead_look(&self, path: &[u8]) -> Option<(bucket::Turn, Leader<Arc<[u8]>, LookupResult>)> {
+    fn lead_look(&self, path: &[u8]) -> Option<(bucket::Turn, LookLeader)> {
         let ahead = self.bucket.turn_ahead()?;
         match self.flights.join(path) {
             Joined::Leader(leader) => Some((ahead, leader)),

@@ -411,8 +411,8 @@ impl Lookups {
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
         if let Some(key) = self.prefix.key(&path) {
-            // Before it is held: what goes at once is not wanted either.
-            self.want(&key, &path);
+            // Before it is kept: what goes at once goes from there, too.
+            self.hold(&key, &path);
         }
         let gone = {
             let mut all = self.known();

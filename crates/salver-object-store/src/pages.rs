@@ -61,11 +61,11 @@ pub(crate) enum Turn {
     Later,
 }
 
-/// A path that was asked for, and when.
+/// A path that is held, and when it was asked for since.
 #[derive(Debug)]
 struct Wanted {
     path: Arc<[u8]>,
-    last: Instant,
+    last: Option<Instant>,
 }
 
 /// A page whose end is known.
@@ -127,12 +127,21 @@ impl Pages {
     /// Notes that a path which is held was asked for, whose object would have this key.
     pub(crate) fn want(&mut self, key: &str, path: &[u8], now: Instant) {
         match self.wanted.get_mut(key) {
-            Some(wanted) => wanted.last = now,
-            None => {
-                let path = path.into();
-                self.wanted.insert(key.into(), Wanted { path, last: now });
-            }
+            Some(wanted) => wanted.last = Some(now),
+            None => self.insert(key, path, Some(now)),
         }
+    }
+
+    /// Notes that a path is held. It counts only by where it lies, for what was asked for once may never be again.
+    pub(crate) fn hold(&mut self, key: &str, path: &[u8]) {
+        if !self.wanted.contains_key(key) {
+            self.insert(key, path, None);
+        }
+    }
+
+    fn insert(&mut self, key: &str, path: &[u8], last: Option<Instant>) {
+        let path = path.into();
+        self.wanted.insert(key.into(), Wanted { path, last });
     }
 
     /// Notes that the path with a key is held no more.
@@ -174,7 +183,8 @@ impl Pages {
 
     /// True if a path was asked for lately.
     fn is_in_use(&self, wanted: &Wanted, now: Instant) -> bool {
-        now.saturating_duration_since(wanted.last) <= self.period + self.period / 4
+        let since = wanted.last.map(|last| now.saturating_duration_since(last));
+        since.is_some_and(|since| since <= self.period + self.period / 4)
     }
 
     /// What compares a key that is due now and was compared then.
@@ -336,6 +346,7 @@ mod tests {
     fn a_page_is_asked_for_where_it_stands_for_enough() {
         let (mut pages, mut now) = (Pages::new(PERIOD, true), Instant::now());
         want(&mut pages, 0..WORTH - 1, now);
+        pages.hold(&key(WORTH), key(WORTH).as_bytes());
         assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         want(&mut pages, 0..WORTH, now);
         // Most buckets have one.

@@ -120,6 +120,14 @@ impl Lookups {
         }
     }
 
+    /// Notes that a path is held, whose object has this key.
+    pub(super) fn hold(&self, key: &Path, path: &[u8]) {
+        let mut pages = self.pages();
+        if !pages.are_off() {
+            pages.hold(key.as_ref(), path);
+        }
+    }
+
     /// Has all paths that begin so compared when they are asked for next, as if their time had come.
     pub(crate) fn make_due(&self, prefix: &[u8]) {
         hold(&self.due).raise(prefix, self.clock.now());

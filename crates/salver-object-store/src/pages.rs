@@ -17,6 +17,9 @@ const WORTH: usize = 13;
 /// The most pages that are on their way at once: each takes milliseconds of a core, which answers wait for if they come in a row.
 const AT_ONCE: usize = 2;
 
+/// The share of a period within which a page is awaited that others wait for, too.
+const SOON: u32 = 4;
+
 /// The most paths that lie between the end of a page and a key which the next one is to tell of.
 const NEAR: usize = PAGE / 2;
 
@@ -96,9 +99,11 @@ pub(crate) struct Pages {
     wanted: BTreeMap<Box<str>, Wanted>,
     /// Pages by the keys behind which they begin.
     known: BTreeMap<Box<str>, Known>,
-    /// Those that are on their way.
-    under_way: Vec<Span>,
+    /// Those that are on their way, and when each was begun.
+    under_way: Vec<(Span, Instant)>,
     pause: Duration,
+    /// The moment from which on any are asked for again, after one that did not come.
+    asked_from: Option<Instant>,
     /// The moment from which on pages are asked for again whose ends are not known.
     explored_from: Option<Instant>,
     /// True if the store does not list in the order of keys, as some do not.
@@ -114,6 +119,7 @@ impl Pages {
             known: BTreeMap::new(),
             under_way: Vec::new(),
             pause: Duration::ZERO,
+            asked_from: None,
             explored_from: None,
             is_off: !lists || period.is_zero(),
         }
@@ -189,7 +195,8 @@ impl Pages {
 
     /// What compares a key that is due now and was compared then.
     pub(crate) fn turn(&mut self, key: &str, compared: Instant, now: Instant) -> Turn {
-        if self.is_off || self.is_under_way(key) {
+        let is_yet_to_come = |from: Option<Instant>| from.is_some_and(|from| now < from);
+        if self.is_off || self.is_under_way(key) || is_yet_to_come(self.asked_from) {
             return Turn::Alone;
         }
         let known = self.known_with(key);
@@ -197,32 +204,38 @@ impl Pages {
             // What it did not confirm has changed, most likely.
             Some((_, Some(asked))) if compared < *asked => return Turn::Alone,
             Some(_) => {}
-            None if self.explored_from.is_some_and(|from| now < from) => return Turn::Alone,
+            None if is_yet_to_come(self.explored_from) => return Turn::Alone,
             None => {}
         }
         // Before it is counted what it would stand for, which takes longer.
         if self.under_way.len() >= AT_ONCE {
-            return Turn::Later;
+            let mut since = self.under_way.iter().map(|(_, begun)| now - *begun);
+            return match since.all(|since| since < self.period / SOON) {
+                true => Turn::Later,
+                false => Turn::Alone,
+            };
         }
         let span = known.map_or_else(|| self.unknown_from(key), |(span, _)| span);
         if !self.is_worth_it(&span, now) {
             return Turn::Alone;
         }
-        self.under_way.push(span.clone());
+        self.under_way.push((span.clone(), now));
         Turn::Page(span)
     }
 
     /// True if a page with a key in it is on its way: what became of the key is known in a moment.
     pub(crate) fn is_under_way(&self, key: &str) -> bool {
-        self.under_way.iter().any(|span| span.contains(key))
+        self.under_way.iter().any(|(span, _)| span.contains(key))
     }
 
     /// Notes what a page has told; nothing if it did not come.
     pub(crate) fn end(&mut self, asked: &Span, told: Option<Told>, now: Instant) {
-        self.under_way.retain(|span| span != asked);
+        self.under_way.retain(|(span, _)| span != asked);
         self.known.remove(&asked.after);
         let Some(told) = told else {
-            return self.put_off(now);
+            self.put_off(now);
+            self.asked_from = self.explored_from;
+            return;
         };
         // Where less is confirmed, lists have other tags than answers.
         let is_of_use = told.confirmed >= told.wanted / 2;
@@ -396,10 +409,24 @@ mod tests {
             panic!("{pages:?}");
         };
         assert_eq!(turn(3), Turn::Later);
-        pages.end(&first, None, now);
-        pages.explored_from = None;
-        let turn = pages.turn(&key(3), now - PERIOD, now);
-        assert!(matches!(turn, Turn::Page(_)), "{turn:?}");
+        // Not for one that takes long.
+        let later = now + PERIOD / SOON;
+        assert_eq!(pages.turn(&key(3), now - PERIOD, later), Turn::Alone);
+        let told = Told {
+            span: first.clone(),
+            asked: now,
+            wanted: 1000,
+            confirmed: 1000,
+        };
+        pages.end(&first, Some(told), now);
+        let Turn::Page(third) = pages.turn(&key(3), now - PERIOD, now) else {
+            panic!("{pages:?}");
+        };
+        // Where one does not come, none is asked for in a while.
+        pages.end(&third, None, now);
+        assert_eq!(pages.turn(&key(9_500), now, now), Turn::Alone);
+        let next = pages.turn(&key(9_500), now, now + PERIOD);
+        assert!(matches!(next, Turn::Page(_)), "{next:?}");
     }
 
     #[test]

@@ -405,7 +405,7 @@ mod tests {
         let (mut pages, now) = (Pages::new(PERIOD, true), Instant::now());
         want(&mut pages, 0..10_000, now);
         let mut turn = |number| pages.turn(&key(number), now - PERIOD, now);
-        let [Turn::Page(first), Turn::Page(_)] = [turn(9_000), turn(5_000)] else {
+        let [Turn::Page(first), Turn::Page(second)] = [turn(9_000), turn(5_000)] else {
             panic!("{pages:?}");
         };
         assert_eq!(turn(3), Turn::Later);
@@ -422,10 +422,12 @@ mod tests {
         let Turn::Page(third) = pages.turn(&key(3), now - PERIOD, now) else {
             panic!("{pages:?}");
         };
-        // Where one does not come, none is asked for in a while.
         pages.end(&third, None, now);
+        // Where one does not come, none is asked for in a while.
+        pages.end(&second, None, now);
         assert_eq!(pages.turn(&key(9_500), now, now), Turn::Alone);
-        let next = pages.turn(&key(9_500), now, now + PERIOD);
+        want(&mut pages, 9_000..10_000, now + PERIOD * 2);
+        let next = pages.turn(&key(9_500), now, now + PERIOD * 2);
         assert!(matches!(next, Turn::Page(_)), "{next:?}");
     }
 

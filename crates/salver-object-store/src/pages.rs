@@ -17,9 +17,6 @@ const WORTH: usize = 13;
 /// The most pages that are on their way at once: each takes milliseconds of a core, which answers wait for if they come in a row.
 const AT_ONCE: usize = 2;
 
-/// The share of a period within which a page is awaited that others wait for, too.
-const SOON: u32 = 4;
-
 /// The most paths that lie between the end of a page and a key which the next one is to tell of.
 const NEAR: usize = PAGE / 2;
 
@@ -99,8 +96,8 @@ pub(crate) struct Pages {
     wanted: BTreeMap<Box<str>, Wanted>,
     /// Pages by the keys behind which they begin.
     known: BTreeMap<Box<str>, Known>,
-    /// Those that are on their way, and when each was begun.
-    under_way: Vec<(Span, Instant)>,
+    /// Those that are on their way.
+    under_way: Vec<Span>,
     pause: Duration,
     /// The moment from which on any are asked for again, after one that did not come.
     asked_from: Option<Instant>,
@@ -209,28 +206,24 @@ impl Pages {
         }
         // Before it is counted what it would stand for, which takes longer.
         if self.under_way.len() >= AT_ONCE {
-            let mut since = self.under_way.iter().map(|(_, begun)| now - *begun);
-            return match since.all(|since| since < self.period / SOON) {
-                true => Turn::Later,
-                false => Turn::Alone,
-            };
+            return Turn::Later;
         }
         let span = known.map_or_else(|| self.unknown_from(key), |(span, _)| span);
         if !self.is_worth_it(&span, now) {
             return Turn::Alone;
         }
-        self.under_way.push((span.clone(), now));
+        self.under_way.push(span.clone());
         Turn::Page(span)
     }
 
     /// True if a page with a key in it is on its way: what became of the key is known in a moment.
     pub(crate) fn is_under_way(&self, key: &str) -> bool {
-        self.under_way.iter().any(|(span, _)| span.contains(key))
+        self.under_way.iter().any(|span| span.contains(key))
     }
 
     /// Notes what a page has told; nothing if it did not come.
     pub(crate) fn end(&mut self, asked: &Span, told: Option<Told>, now: Instant) {
-        self.under_way.retain(|(span, _)| span != asked);
+        self.under_way.retain(|span| span != asked);
         self.known.remove(&asked.after);
         let Some(told) = told else {
             self.put_off(now);
@@ -409,9 +402,6 @@ mod tests {
             panic!("{pages:?}");
         };
         assert_eq!(turn(3), Turn::Later);
-        // Not for one that takes long.
-        let later = now + PERIOD / SOON;
-        assert_eq!(pages.turn(&key(3), now - PERIOD, later), Turn::Alone);
         let told = Told {
             span: first.clone(),
             asked: now,

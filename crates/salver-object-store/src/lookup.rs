@@ -81,7 +81,7 @@ type LookupResult = Result<Found, Failure>;
 pub(crate) struct Lookups {
     bucket: Arc<Bucket>,
     runtime: Arc<LazyRuntime>,
-    /// The runtime of comparisons by pages: to read one takes milliseconds, for which no look is to wait.
+    /// The runtime that pages are read on: it takes milliseconds, for which no look is to wait.
     page_runtime: LazyRuntime,
     slices: Arc<Slices>,
     tier: BucketTier,
@@ -412,7 +412,7 @@ impl Lookups {
             .saturating_add(OVERHEAD);
         if let Some(key) = self.prefix.key(&path) {
             // Before it is kept: what goes at once goes from there, too.
-            self.hold(&key, &path);
+            self.note_held(&key, &path);
         }
         let gone = {
             let mut all = self.known();

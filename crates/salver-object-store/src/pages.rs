@@ -136,7 +136,7 @@ impl Pages {
     }
 
     /// Notes that a path is held. It counts only by where it lies, for what was asked for once may never be again.
-    pub(crate) fn hold(&mut self, key: &str, path: &[u8]) {
+    pub(crate) fn note_held(&mut self, key: &str, path: &[u8]) {
         if !self.wanted.contains_key(key) {
             self.insert(key, path, None);
         }
@@ -352,7 +352,7 @@ mod tests {
     fn a_page_is_asked_for_where_it_stands_for_enough() {
         let (mut pages, mut now) = (Pages::new(PERIOD, true), Instant::now());
         want(&mut pages, 0..WORTH - 1, now);
-        pages.hold(&key(WORTH), key(WORTH).as_bytes());
+        pages.note_held(&key(WORTH), key(WORTH).as_bytes());
         assert_eq!(pages.turn(&key(3), now - PERIOD, now), Turn::Alone);
         want(&mut pages, 0..WORTH, now);
         // Most buckets have one.

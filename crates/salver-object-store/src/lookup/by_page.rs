@@ -121,10 +121,10 @@ impl Lookups {
     }
 
     /// Notes that a path is held, whose object has this key.
-    pub(super) fn hold(&self, key: &Path, path: &[u8]) {
+    pub(super) fn note_held(&self, key: &Path, path: &[u8]) {
         let mut pages = self.pages();
         if !pages.are_off() {
-            pages.hold(key.as_ref(), path);
+            pages.note_held(key.as_ref(), path);
         }
     }
 

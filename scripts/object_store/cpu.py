@@ -4,7 +4,7 @@
   cpu.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
 
 PROGRAM is one of a release. Two servers of one loop each, one of a directory and one of a bucket, on one core; the client on
-another, which needs two cores of the machine. Rounds go by turns, ROUNDS (5) of SECONDS (5) each. `salver bench load` counts the
+another, which needs two cores of the machine. Rounds go by turns, ROUNDS (15) of SECONDS (2) each. `salver bench load` counts the
 time of all of a server's threads, those that talk to the bucket included. COMMAND is not used."""
 
 import json
@@ -15,7 +15,7 @@ import sys
 
 from common import PROGRAM, Salver, check, for_each_store
 
-ROUNDS, SECONDS = (int(os.environ.get(name, "5")) for name in ("ROUNDS", "SECONDS"))
+ROUNDS, SECONDS = int(os.environ.get("ROUNDS", "15")), int(os.environ.get("SECONDS", "2"))
 FILES = {"app.js": b"let a = 1;\n" * 1500, "index.html": b"<p>Hello.\n" * 20}
 
 

@@ -99,10 +99,9 @@ pub(crate) struct Pages {
     /// Those that are on their way.
     under_way: Vec<Span>,
     pause: Duration,
-    /// The moment from which on any are asked for again, after one that did not come.
-    asked_from: Option<Instant>,
-    /// The moment from which on pages are asked for again whose ends are not known.
+    /// The moment from which on pages are asked for again whose ends are not known; until then none is if the last did not come.
     explored_from: Option<Instant>,
+    has_come: bool,
     /// True if the store does not list in the order of keys, as some do not.
     is_off: bool,
 }
@@ -116,15 +115,10 @@ impl Pages {
             known: BTreeMap::new(),
             under_way: Vec::new(),
             pause: Duration::ZERO,
-            asked_from: None,
             explored_from: None,
+            has_come: true,
             is_off: !lists || period.is_zero(),
         }
-    }
-
-    /// True if none is ever asked for.
-    pub(crate) fn are_off(&self) -> bool {
-        self.is_off
     }
 
     /// Notes that a path which is held was asked for, whose object would have this key.
@@ -143,8 +137,11 @@ impl Pages {
     }
 
     fn insert(&mut self, key: &str, path: &[u8], last: Option<Instant>) {
-        let path = path.into();
-        self.wanted.insert(key.into(), Wanted { path, last });
+        // Where none is ever asked for, nobody asks for these.
+        if !self.is_off {
+            let path = path.into();
+            self.wanted.insert(key.into(), Wanted { path, last });
+        }
     }
 
     /// Notes that the path with a key is held no more.
@@ -192,17 +189,16 @@ impl Pages {
 
     /// What compares a key that is due now and was compared then.
     pub(crate) fn turn(&mut self, key: &str, compared: Instant, now: Instant) -> Turn {
-        let is_yet_to_come = |from: Option<Instant>| from.is_some_and(|from| now < from);
-        if self.is_off || self.is_under_way(key) || is_yet_to_come(self.asked_from) {
+        let explores = self.explored_from.is_none_or(|from| now >= from);
+        if self.is_off || self.is_under_way(key) || !(explores || self.has_come) {
             return Turn::Alone;
         }
         let known = self.known_with(key);
         match &known {
             // What it did not confirm has changed, most likely.
             Some((_, Some(asked))) if compared < *asked => return Turn::Alone,
-            Some(_) => {}
-            None if is_yet_to_come(self.explored_from) => return Turn::Alone,
-            None => {}
+            None if !explores => return Turn::Alone,
+            Some(_) | None => {}
         }
         // Before it is counted what it would stand for, which takes longer.
         if self.under_way.len() >= AT_ONCE {
@@ -225,9 +221,9 @@ impl Pages {
     pub(crate) fn end(&mut self, asked: &Span, told: Option<Told>, now: Instant) {
         self.under_way.retain(|span| span != asked);
         self.known.remove(&asked.after);
+        self.has_come = told.is_some();
         let Some(told) = told else {
             self.put_off(now);
-            self.asked_from = self.explored_from;
             return;
         };
         // Where less is confirmed, lists have other tags than answers.
@@ -372,7 +368,10 @@ mod tests {
         assert_eq!(ask(&mut pages, 3, 20_000, now), all);
         let mut none = Pages::new(PERIOD, false);
         want(&mut none, 0..WORTH, now);
-        assert!(none.are_off() && none.turn(&key(3), now - PERIOD, now) == Turn::Alone);
+        assert_eq!(
+            (none.turn(&key(3), now - PERIOD, now), none.wanted.len()),
+            (Turn::Alone, 0)
+        );
     }
 
     #[test]

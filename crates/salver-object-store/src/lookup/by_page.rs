@@ -114,18 +114,12 @@ impl Drop for PageUnderWay {
 impl Lookups {
     /// Notes that a path which is held was asked for, whose object has this key.
     pub(super) fn want(&self, key: &Path, path: &[u8]) {
-        let mut pages = self.pages();
-        if !pages.are_off() {
-            pages.want(key.as_ref(), path, self.clock.now());
-        }
+        self.pages().want(key.as_ref(), path, self.clock.now());
     }
 
     /// Notes that a path is held, whose object has this key.
     pub(super) fn note_held(&self, key: &Path, path: &[u8]) {
-        let mut pages = self.pages();
-        if !pages.are_off() {
-            pages.note_held(key.as_ref(), path);
-        }
+        self.pages().note_held(key.as_ref(), path);
     }
 
     /// Has all paths that begin so compared when they are asked for next, as if their time had come.

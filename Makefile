@@ -9,12 +9,12 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes ] worst apart
+MORE_STEPS := lint docs [ doc-tests features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes worst in-pairs ] apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
-IN_PAIRS := strategies huge soak reloads
-APART := cold descriptors idle_memory truth
+IN_PAIRS := huge soak reloads
+APART := cold descriptors idle_memory strategies truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver
@@ -39,7 +39,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit test-all
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all more-tests apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all more-tests in-pairs apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -137,10 +137,14 @@ every-mode: ## The exchange table in every mode over TLS, too
 	CARGO="$(CARGO)" scripts/tests.py build it
 	scripts/tests.py run 1 it -- in_every_mode --include-ignored
 
-apart: ## Integration tests that take much or measure, few at a time: memory, slow disks, many files, torn answers, the load generator, ways to send
+in-pairs: ## Integration tests that take much of the machine, two at a time: a huge file, torn answers, reloads
 	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build $(IN_PAIRS) $(APART)
+	CARGO="$(CARGO)" scripts/tests.py build $(IN_PAIRS)
 	scripts/tests.py run 2 $(IN_PAIRS) -- --test-threads=1
+
+apart: ## Integration tests that measure, one at a time: memory, slow disks, the load generator, ways to send
+	$(BUILD)
+	CARGO="$(CARGO)" scripts/tests.py build $(APART)
 	scripts/tests.py run 1 $(APART) -- --test-threads=1
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails

@@ -265,7 +265,7 @@ kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; wha
 # SWITCHES=100, TOLD=100)
 object-store-judges: SCRIPT = judge.py
 object-store-judges: ## Buckets by moto and versitygw, S3 servers of others: the suite for sources, the exchange table, the program; SCRIPT=…
-	$(call need,python3:python3-venv go:golang-go)
+	$(call need,python3:python3-venv go:golang-go valgrind:valgrind)
 	$(CARGO) build --locked -p salver --features object-store
 	scripts/object_store/run.sh target/debug/salver $(SCRIPT)
 

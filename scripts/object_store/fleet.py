@@ -325,8 +325,7 @@ def judge(store):
     switches.several("by looking", SWITCHES, 1.0, False, another_node)
     send_events(store, nodes)
     store.asked()
-    # moto answers one request at a time, what the nodes ask among it: there it is not they who are judged by 150 ms.
-    switches.several("told by events", TOLD, 1 if store.name == "moto" else 0.15, True)
+    switches.several("told by events", TOLD, 0.15, True)
     looks = [target for method, target in store.asked() if method == "GET" and target.split("?")[0] == POINTER]
     load.end()
     for each in nodes:

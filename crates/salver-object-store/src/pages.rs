@@ -223,8 +223,7 @@ impl Pages {
         self.known.remove(&asked.after);
         self.has_come = told.is_some();
         let Some(told) = told else {
-            self.put_off(now);
-            return;
+            return self.put_off(now);
         };
         // Where less is confirmed, lists have other tags than answers.
         let is_of_use = told.confirmed >= told.wanted / 2;

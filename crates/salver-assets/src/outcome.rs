@@ -7,8 +7,8 @@ use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::LoadResult;
-use crate::resource::load::{Load, Outcome, RetryLater, RunAgain};
-use crate::source::Opened;
+use crate::resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
+use crate::source::{Opened, Patience};
 
 /// The time after which a source that has told what it knew is asked what it knows by now.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_millis(25);
@@ -142,6 +142,20 @@ impl Load {
                 Ok(())
             }
             Err(RetryLater { after }) => Err(RunAgain { load: self, after }),
+        }
+    }
+
+    /// Performs the load where it must not wait, and has the engine that began it [finish](Engine::finish) it.
+    ///
+    /// # Errors
+    /// The load, if it would have to wait.
+    pub fn run_at_once(self: Box<Self>, now: Instant) -> Result<(), Box<Self>> {
+        match self.perform(Patience::MustNotWait, now) {
+            Ok(outcome) => {
+                self.finish(outcome);
+                Ok(())
+            }
+            Err(WouldWait { .. }) => Err(self),
         }
     }
 

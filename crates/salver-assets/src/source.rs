@@ -19,6 +19,7 @@ pub(crate) mod snapshot;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -158,7 +159,18 @@ pub trait View: Send + Sync {
     fn age(&self) -> Duration {
         Duration::ZERO
     }
+
+    /// A future that ends once it is worth asking this same view again: what it failed to tell last, as it would have waited,
+    /// has come then, or cannot be had. Whoever awaits it needs no thread for that.
+    ///
+    /// Default: `None`, for a source that has to be asked where one may wait.
+    fn awaited(&self) -> Option<Awaited> {
+        None
+    }
 }
+
+/// The future of a [`View`] that is worth asking again.
+pub type Awaited = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A file that is a version of another.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -226,6 +226,16 @@ impl<T> Follower<T> {
     }
 }
 
+/// Another place.
+impl<T> Clone for Follower<T> {
+    fn clone(&self) -> Self {
+        Follower {
+            flight: Arc::clone(&self.flight),
+            place: None,
+        }
+    }
+}
+
 impl<T: Clone> Future for Follower<T> {
     type Output = T;
 

@@ -65,6 +65,21 @@ fn a_follower_that_goes_away_harms_nobody_and_leaves_nothing() {
 }
 
 #[test]
+fn a_copy_of_a_place_is_a_place_of_its_own() {
+    let flights = SingleFlight::new(0);
+    let wakes = std::sync::Arc::new(Wakes::default());
+    let leader = first(&flights);
+    let mut waits = later(&flights);
+    assert!(poll(&mut waits, &wakes).is_pending());
+    let mut copy = waits.clone();
+    assert!(poll(&mut copy, &wakes).is_pending());
+    drop(waits);
+    leader.complete(5);
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
+    assert_eq!(poll(&mut copy, &wakes), Poll::Ready(5));
+}
+
+#[test]
 fn an_abandoned_load_is_told_and_not_kept() {
     let flights = SingleFlight::new(99);
     let wakes = std::sync::Arc::new(Wakes::default());

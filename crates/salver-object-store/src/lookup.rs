@@ -74,6 +74,13 @@ pub(crate) struct Told {
     pub(crate) age: Duration,
 }
 
+/// The answer to a question what is at a path.
+pub(crate) enum Answer {
+    Told(Told),
+    /// It would be waited for. The flight is that of the look that was begun for who asks, if one was.
+    UnderWay(Option<Flight<Found>>),
+}
+
 type LookupResult = Result<Found, Failure>;
 
 /// The lookups of a source.
@@ -143,13 +150,13 @@ impl Lookups {
     /// What is at a path now, or was a while ago: it is compared in the background where that does for the moment.
     ///
     /// # Errors
-    /// `WouldBlock` if it would wait and must not; else why the bucket does not say.
-    pub(crate) fn find(self: &Arc<Self>, path: &[u8], patience: Patience) -> io::Result<Told> {
+    /// Why the bucket does not say.
+    pub(crate) fn find(self: &Arc<Self>, path: &[u8], patience: Patience) -> io::Result<Answer> {
         let now = |found| {
-            Ok(Told {
+            Ok(Answer::Told(Told {
                 found,
                 age: Duration::ZERO,
-            })
+            }))
         };
         if path.is_empty() {
             return now(Found::Directory);
@@ -191,7 +198,7 @@ impl Lookups {
         match (freshness, told) {
             (Freshness::Fresh, Some(told)) => {
                 self.outage.say_if_over(|| self.bucket.is_well());
-                Ok(told)
+                Ok(Answer::Told(told))
             }
             (Freshness::Stale, Some(told)) => {
                 if !self.times.is_little(told.age) {
@@ -201,13 +208,15 @@ impl Lookups {
                 if let Some(known) = known.filter(|known| self.is_due(known)) {
                     self.compare_in_background((&key, path), known.asked);
                 }
-                Ok(told)
+                Ok(Answer::Told(told))
             }
-            _ if patience == Patience::MustNotWait => {
+            (freshness, _) if patience == Patience::MustNotWait => {
                 // A loop starts it, whose priority its thread has: it holds locks that loops wait for.
                 drop(self.runtime.handle());
-                self.begin_look(&key, path);
-                Err(io::ErrorKind::WouldBlock.into())
+                let flight = self.begin_look(&key, path);
+                // Where something older is at hand, nobody waits for as long as that may take.
+                let is_all = freshness == Freshness::Expired;
+                Ok(Answer::UnderWay(flight.filter(|_| is_all)))
             }
             (Freshness::StaleIfError, Some(told)) => {
                 match self.runtime.once_within(&self.flights, path, SOON, look) {
@@ -217,11 +226,11 @@ impl Lookups {
                         self.bucket.note_silence();
                         self.note_failure(path, &Failure::too_slow());
                         self.outage.say(self.clock.now());
-                        Ok(told)
+                        Ok(Answer::Told(told))
                     }
                     Err(error) if is_for_a_while(error.kind()) => {
                         self.outage.say(self.clock.now());
-                        Ok(told)
+                        Ok(Answer::Told(told))
                     }
                     Err(error) => Err(error),
                 }

@@ -6,19 +6,20 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use object_store::ObjectStore;
 use object_store::list::PaginatedListStore;
-use salver_assets::source::{Metadata, Opened, Reader};
+use salver_assets::source::{Awaited, Metadata, Opened, Reader};
 use salver_assets::{Patience, Source, View};
 
 use crate::bucket::{Bucket, Lists, PAGE};
 use crate::bucket_tier::BucketTier;
 use crate::listing::{Listing, Listings};
 use crate::location::{Location, LocationError};
-use crate::lookup::{Found, Lookups, Told};
+use crate::lookup::{Answer, Found, Lookups, Told};
 use crate::object::{Object, directory};
 use crate::remote_object::RemoteObject;
-use crate::runtime::LazyRuntime;
+use crate::runtime::{Flight, LazyRuntime};
 use crate::settings::{Settings, WHOLE_UP_TO};
 use crate::slices::Slices;
 
@@ -185,20 +186,48 @@ struct BucketView {
 }
 
 /// What a view has told.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Seen {
     found: HashMap<Vec<u8>, Found>,
     /// The age of the oldest of it.
     age: Duration,
+    /// The look that was begun for who asked last, and its path.
+    awaited: Option<(Vec<u8>, Flight<Found>)>,
+}
+
+impl Seen {
+    /// What was told of a path, or has come since.
+    ///
+    /// # Errors
+    /// Why the bucket does not say: once, of a look that was begun for who asked.
+    fn of(&mut self, path: &[u8]) -> io::Result<Option<Found>> {
+        if let Some(found) = self.found.get(path) {
+            return Ok(Some(found.clone()));
+        }
+        let awaited = self.awaited.take_if(|(of, _)| of == path);
+        let Some(found) = awaited.and_then(|(_, flight)| flight.now_or_never()) else {
+            return Ok(None);
+        };
+        let found = found?;
+        self.found.insert(path.to_vec(), found.clone());
+        Ok(Some(found))
+    }
 }
 
 impl BucketView {
     fn find(&self, path: &[u8], patience: Patience) -> io::Result<Found> {
-        if let Some(found) = self.seen().found.get(path) {
-            return Ok(found.clone());
+        if let Some(found) = self.seen().of(path)? {
+            return Ok(found);
         }
-        let Told { found, age } = self.source.lookups.find(path, patience)?;
+        let answer = self.source.lookups.find(path, patience)?;
         let mut seen = self.seen();
+        let Told { found, age } = match answer {
+            Answer::Told(told) => told,
+            Answer::UnderWay(flight) => {
+                seen.awaited = flight.map(|flight| (path.to_vec(), flight));
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        };
         seen.age = seen.age.max(age);
         seen.found.insert(path.to_vec(), found.clone());
         Ok(found)
@@ -296,5 +325,10 @@ impl View for BucketView {
 
     fn age(&self) -> Duration {
         self.seen().age
+    }
+
+    fn awaited(&self) -> Option<Awaited> {
+        let (_, flight) = self.seen().awaited.clone()?;
+        Some(Box::pin(flight.map(drop)))
     }
 }

@@ -68,8 +68,22 @@ impl LoadPool {
         }
     }
 
-    /// Performs a load where it may wait, and finishes it.
+    /// Performs a load that would wait, and finishes it: once what it waits for has come, where its source tells when that is, else
+    /// where it may wait.
     pub(crate) fn load(&self, load: Load) {
+        let Some(awaited) = load.awaited() else {
+            return self.load_with_thread(load);
+        };
+        let (this, load) = (self.clone(), Box::new(load));
+        tokio::spawn(async move {
+            awaited.await;
+            if let Err(load) = load.run_at_once(Instant::now()) {
+                this.load_with_thread(*load);
+            }
+        });
+    }
+
+    fn load_with_thread(&self, load: Load) {
         let places = Arc::clone(&self.places);
         match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
             (Ok(place), _) => self.place(load, place),

@@ -17,7 +17,7 @@ use crate::resource::entry::{CacheEntry, EntryRules, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
 use crate::resource::listed_page::ListedPage;
-use crate::resource::load::{Attempted, Load, PausedAttempt};
+use crate::resource::load::{Attempted, Load, PausedAttempt, RefusedAttempt};
 use crate::resource::locate::Found;
 use crate::resource::made_codings;
 use crate::resource::rendered_page::{self, PageState};
@@ -27,7 +27,7 @@ use crate::resource::siblings::Siblings;
 use crate::source::digest;
 use crate::source::growth::Sample;
 use crate::source::snapshot::{ReadContext, settle};
-use crate::source::{Identity, Opened, Patience, Reader};
+use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
 
 impl Load {
@@ -53,7 +53,11 @@ impl Load {
                     let given_up = LoadResult::Failed(LoadError::GivenUp);
                     return Ok(Attempted::now(given_up, began));
                 };
-                let view = match mount.source.view(context.patience) {
+                let refused = self.retry.refused.take();
+                let view = match refused.map_or_else(
+                    || mount.source.view(context.patience),
+                    |refused| Ok(refused.view),
+                ) {
                     // A tree that has gone holds nothing.
                     Err(error) if is_absence(&error) => {
                         let previous = self.previous.as_ref().map(|previous| &previous.entry);
@@ -64,9 +68,10 @@ impl Load {
                     }
                     view => view?,
                 };
-                match self.look(mount, view, context, began)? {
-                    Some(look) => (look, Vec::new()),
-                    None => return Ok(Attempted::now(LoadResult::Outdated, began)),
+                match self.look(mount, Arc::clone(&view), context, began) {
+                    Ok(Some(look)) => (look, Vec::new()),
+                    Ok(None) => return Ok(Attempted::now(LoadResult::Outdated, began)),
+                    Err(stop) => return Err(self.refused(view, context, began, stop)),
                 }
             }
         };
@@ -89,7 +94,7 @@ impl Load {
             }));
         }
         let age = view.age();
-        let result = match result? {
+        let result = match result.map_err(|stop| self.refused(view, context, began, stop))? {
             LoadResult::Ready { entry, opened } if age > self.shared.config.revalidate => {
                 LoadResult::Stale { entry, opened }
             }
@@ -101,6 +106,29 @@ impl Load {
             known_since: rules_since.min(began.saturating_sub(age)),
             told: (!age.is_zero()).then_some(began),
         })
+    }
+
+    /// Keeps the view of an attempt that is stopped, if the next one goes on with it.
+    fn refused(
+        &self,
+        view: Arc<dyn View>,
+        context: ReadContext<'_>,
+        began: Duration,
+        stop: Stop,
+    ) -> Stop {
+        let must_not_wait = context.patience == Patience::MustNotWait;
+        if matches!(stop, Stop::WouldWait)
+            && must_not_wait
+            && !self.retry.has_awaited.get()
+            && let Some(awaited) = view.awaited()
+        {
+            self.retry.refused.replace(Some(RefusedAttempt {
+                view,
+                began,
+                awaited: Some(awaited),
+            }));
+        }
+        stop
     }
 
     /// The result for what was found. `is_whole` says whether siblings have been looked for.

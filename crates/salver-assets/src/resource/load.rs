@@ -23,7 +23,7 @@ use crate::resource::resolve::Looked;
 use crate::resource::ruling::Ruling;
 use crate::source::growth::{Growth, Sample};
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
-use crate::source::{Identity, Opened, Patience, STALE_IF_ERROR};
+use crate::source::{Awaited, Identity, Opened, Patience, STALE_IF_ERROR, View};
 
 /// The attempts at a file that changes between looking and reading that follow at once; further ones follow
 /// after pauses.
@@ -159,6 +159,9 @@ pub(crate) struct RetryState {
     /// The growth of the file, as the attempts have seen it.
     pub(super) growth: RefCell<Growth>,
     pub(super) paused: RefCell<Option<PausedAttempt>>,
+    pub(super) refused: RefCell<Option<RefusedAttempt>>,
+    /// True once a driver has been told what to await: what is wanted after that needs a thread, which asks for all of it at once.
+    pub(super) has_awaited: Cell<bool>,
 }
 
 /// The findings of an attempt that stopped because a file had not rested for long enough. The next goes on
@@ -179,6 +182,22 @@ impl PausedAttempt {
     }
 }
 
+/// The view of an attempt that had to wait and must not, where that tells when it is worth asking again. The next attempt goes
+/// on with it.
+pub(super) struct RefusedAttempt {
+    pub(super) view: Arc<dyn View>,
+    /// The moment at which it began.
+    pub(super) began: Duration,
+    /// What to await, until a driver does.
+    pub(super) awaited: Option<Awaited>,
+}
+
+impl fmt::Debug for RefusedAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RefusedAttempt").field(&self.began).finish()
+    }
+}
+
 impl fmt::Debug for PausedAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PausedAttempt")
@@ -187,7 +206,24 @@ impl fmt::Debug for PausedAttempt {
     }
 }
 
+impl RetryState {
+    /// The moment at which the attempt began that the next one goes on with.
+    fn began(&self) -> Option<Duration> {
+        let paused = self.paused.borrow().as_ref().map(|paused| paused.began);
+        let refused = || self.refused.borrow().as_ref().map(|refused| refused.began);
+        paused.or_else(refused)
+    }
+}
+
 impl Load {
+    /// A future that ends once it is worth to [run the load at once](Self::run_at_once), after it was refused as it would have
+    /// waited; `None` if a thread has to wait. It is told once.
+    pub fn awaited(&self) -> Option<Awaited> {
+        let awaited = self.retry.refused.borrow_mut().as_mut()?.awaited.take()?;
+        self.retry.has_awaited.set(true);
+        Some(awaited)
+    }
+
     /// Looks at the files and reads or opens what is needed.
     ///
     /// # Errors
@@ -249,10 +285,8 @@ impl Load {
             first_seen,
             grows: false,
         };
-        let paused = self.retry.paused.borrow();
         // What an earlier attempt found was looked at then.
-        let mut began = paused.as_ref().map_or(first, |paused| paused.began);
-        drop(paused);
+        let mut began = self.retry.began().unwrap_or(first);
         let mut attempts = 0;
         let mut cause = None;
         let Attempted {

@@ -81,6 +81,8 @@ const fn long() -> [u8; LONG] {
 pub enum Rule {
     /// A view of the tree is given.
     View,
+    /// What a view says to await ends, and then it tells what it did not: [`View::awaited`](super::View::awaited).
+    Awaited,
     /// `stat` says of a file that it is one, and how long.
     File,
     /// The metadata that `open` gives is that of `stat`.
@@ -122,8 +124,9 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order in which they are checked.
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 20] = [
         Rule::View,
+        Rule::Awaited,
         Rule::File,
         Rule::Opened,
         Rule::Content,

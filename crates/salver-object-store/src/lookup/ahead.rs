@@ -7,28 +7,27 @@ use object_store::path::Path;
 use salver_coalesce::{Joined, Leader};
 
 use super::by_page::PageUnderWay;
-use super::{LookupResult, Lookups};
+use super::{Found, LookupResult, Lookups};
 use crate::bucket;
 use crate::pages::Turn;
+use crate::runtime::Flight;
 
 type LookLeader = Leader<Arc<[u8]>, LookupResult>;
 
 impl Lookups {
     /// Begins to look at a path for whoever is about to wait for it, if the store may be asked at once: it is under way before a
-    /// thread is found that waits.
-    pub(super) fn begin_look(self: &Arc<Self>, key: &Path, path: &[u8]) {
+    /// thread is found that waits, or needs none.
+    pub(super) fn begin_look(self: &Arc<Self>, key: &Path, path: &[u8]) -> Option<Flight<Found>> {
         // Where each look is a question, it would be another one.
         if self.times.reuse.is_zero() || self.tier.may_have_object(key) {
-            return;
+            return None;
         }
-        let Some((ahead, leader)) = self.lead_look(path) else {
-            return;
-        };
+        let (ahead, leader) = self.lead_look(path)?;
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-        let flight = leader.follower();
+        let (begun, flight) = (leader.follower(), leader.follower());
         let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
         // Without a thread nothing is begun.
-        drop(self.runtime.lead(leader, look));
+        self.runtime.lead(leader, look).ok().map(|()| begun)
     }
 
     /// Begins to compare a path whose object has this key, and which was compared then, by itself or with others, if somebody does

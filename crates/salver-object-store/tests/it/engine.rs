@@ -1,13 +1,14 @@
 //! A bucket behind the engine: how often it is asked, and what is answered while it cannot be.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{Content, Patience, Source as _};
+use salver_assets::{Config, Content, Engine, EngineReply, Mount, Patience, Request, Source as _};
 use salver_object_store::Settings;
 
-use crate::site::{LONGEST_PAUSE, REVALIDATE, Site, body, field, of};
-use crate::store::{Asked, Fault, FaultStore, settings};
+use crate::site::{LONGEST_PAUSE, REVALIDATE, Site, body, field, of, with_stale_answers};
+use crate::store::{Asked, Fault, FaultStore, block_on, settings};
 
 #[test]
 fn many_who_ask_at_once_are_one_request() {
@@ -57,6 +58,61 @@ fn what_somebody_is_about_to_wait_for_is_asked_for_at_once_and_once() {
     assert_eq!(look(Patience::MayWait).unwrap().identity.length, 1);
     asked.extend(store.asked());
     assert_eq!(asked.len(), 1, "{asked:?}");
+}
+
+#[test]
+fn what_is_looked_for_is_awaited_without_a_thread() {
+    let store = FaultStore::default();
+    store.put("a.txt", Some(b"a"));
+    let source = store.source(with_stale_answers());
+    let check = |path: &[u8], expected: Result<u64, ErrorKind>| {
+        let view = source.view(Patience::MustNotWait).unwrap();
+        let stat = || view.stat(path, Patience::MustNotWait);
+        assert_eq!(stat().unwrap_err().kind(), ErrorKind::WouldBlock);
+        block_on(view.awaited().unwrap());
+        let told = stat().map(|metadata| metadata.identity.length);
+        assert_eq!(told.map_err(|error| error.kind()), expected);
+        assert!(view.awaited().is_none());
+        let asked = store.asked();
+        assert_eq!(asked.iter().filter(|asked| asked.what == "GET").count(), 1);
+        // Its content came with it.
+        let opened = view.open(path, Patience::MustNotWait);
+        assert_eq!(opened.is_ok(), expected.is_ok());
+    };
+    check(b"a.txt", Ok(1));
+    check(b"b.txt", Err(ErrorKind::NotFound));
+    store.fail(Some(Fault::Fails));
+    check(b"c.txt", Err(ErrorKind::NotConnected));
+}
+
+#[test]
+fn a_load_whose_answer_is_awaited_needs_no_thread() {
+    let mut site = Site::with(&[("a.txt", b"a")], with_stale_answers());
+    let source = site.store.source(with_stale_answers());
+    let config = Config {
+        mounts: vec![Mount::tree("/", Arc::new(source))],
+        precompressed: Vec::new(),
+        ..Config::default()
+    };
+    site.engine = Engine::new(config).unwrap();
+    let request = Request::get(b"/a.txt");
+    let mut loads = Vec::new();
+    let reply = site
+        .engine
+        .ask(&request, site.now, |load| loads.push(Box::new(load)));
+    let (EngineReply::Pending(pending), Some(load)) = (reply, loads.pop()) else {
+        panic!("it cannot be known yet");
+    };
+    block_on(load.awaited().unwrap());
+    assert!(load.awaited().is_none());
+    assert!(load.run_at_once(site.now.instant).is_ok());
+    let clock = || site.now;
+    let reply = block_on(site.engine.wait(&request, pending, clock, |_| panic!()));
+    let EngineReply::Ready(plan) = reply else {
+        panic!("it is known")
+    };
+    assert_eq!((plan.status, body(&plan)), (200, b"a".to_vec()));
+    assert_eq!(site.store.asked().len(), 1);
 }
 
 #[test]

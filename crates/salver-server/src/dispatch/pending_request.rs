@@ -5,14 +5,15 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use salver_assets::rules::BasicAuth;
 use salver_assets::{
-    Access, Engine, EngineReply, Method, Now, Pending, Request, RequestDetails, RequestFields,
-    ResponsePlan, SecureContext, target_of,
+    Access, Engine, EngineReply, Load, Method, Now, Pending, Request, RequestDetails,
+    RequestFields, ResponsePlan, SecureContext, target_of,
 };
 use tokio::sync::oneshot;
+use tokio::task::spawn_local;
 
 use crate::context::WorkerContext;
 use crate::handler::{self, Answer, ContentWatch, HandlerCall, HandlerError, Reply, RequestBody};
@@ -232,7 +233,7 @@ impl PendingRequest {
     pub(super) async fn wait(&self, request: &Request<'_>, pending: Pending) -> EngineReply {
         let common = &*self.shared.common;
         let clock = || self.shared.clock.now();
-        let hand_over = |load| common.loader.load(load);
+        let hand_over = |load| hand_over(&self.shared, load);
         let engine = &self.site.engine;
         let waited = engine.wait(request, pending, clock, hand_over);
         if self.time.is_none() {
@@ -266,7 +267,23 @@ pub(super) fn ask_engine(
     request: &Request<'_>,
     now: Now,
 ) -> EngineReply {
-    engine.ask(request, now, |load| shared.common.loader.load(load))
+    engine.ask(request, now, |load| hand_over(shared, load))
+}
+
+/// Has a load performed that would wait: by this loop once what it waits for has come, where its source tells when that is, else
+/// by a thread.
+fn hand_over(shared: &WorkerContext, load: Load) {
+    let common = Arc::clone(&shared.common);
+    let Some(awaited) = load.awaited() else {
+        return common.loader.load(load);
+    };
+    let load = Box::new(load);
+    spawn_local(async move {
+        awaited.await;
+        if let Err(load) = load.run_at_once(Instant::now()) {
+            common.loader.load(*load);
+        }
+    });
 }
 
 /// The verdict on the password of a request.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
 use salver_semantics::ContentCoding;
 
@@ -12,6 +14,12 @@ use crate::source::{Kind, Opened, Patience, Reader, Source, View};
 
 const WAIT: Patience = Patience::MayWait;
 const DO_NOT_WAIT: Patience = Patience::MustNotWait;
+
+/// The longest time for which a view has something awaited.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// The pause before it is looked again whether that has come.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Far beyond the end of any of the [`FILES`], in bytes.
 const FAR: u64 = 1 << 40;
@@ -37,10 +45,38 @@ pub fn check(source: &dyn Source) -> Result<(), Violation> {
         (Rule::Unclean, nothing_is_at_unclean_paths),
     ];
     let view = view(source)?;
+    // While nothing is known yet.
+    what_is_awaited_comes(source).map_err(violates(Rule::Awaited))?;
     for (rule, check) in CHECKS {
         check(&*view).map_err(violates(rule))?;
     }
     nobody_waits_who_must_not(source, &*view).map_err(violates(Rule::NotWaiting))
+}
+
+fn what_is_awaited_comes(source: &dyn Source) -> Result<(), String> {
+    for (path, _) in FILES {
+        let Ok(view) = source.view(DO_NOT_WAIT) else {
+            continue;
+        };
+        let is_told = || match view.stat(path.as_bytes(), DO_NOT_WAIT) {
+            Ok(_) => true,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        };
+        if is_told() {
+            continue;
+        }
+        let Some(mut awaited) = view.awaited() else {
+            continue;
+        };
+        let (begun, mut context) = (Instant::now(), Context::from_waker(Waker::noop()));
+        while awaited.as_mut().poll(&mut context).is_pending() {
+            let is_late = begun.elapsed() > LONGEST;
+            expect(!is_late, || format!("{path:?}: awaited without end"))?;
+            std::thread::sleep(PAUSE);
+        }
+        expect(is_told(), || format!("{path:?}: awaited in vain"))?;
+    }
+    Ok(())
 }
 
 /// The tree as it is now.

@@ -8,7 +8,7 @@ use salver_test::overwrite;
 
 use super::*;
 use crate::MemorySource;
-use crate::source::{KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
+use crate::source::{Awaited, KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
 
 /// Keeps all rules but one.
 #[derive(Debug)]
@@ -111,6 +111,9 @@ impl WrongView {
 
 impl View for WrongView {
     fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        if self.breaks(Rule::Awaited) && patience == Patience::MustNotWait {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let path = self.path(path);
         let metadata = self.right.stat(path, patience)?;
         Ok(self.metadata(path, metadata))
@@ -144,6 +147,11 @@ impl View for WrongView {
             names.push(b"deep".to_vec());
         }
         Ok(names)
+    }
+
+    fn awaited(&self) -> Option<Awaited> {
+        self.breaks(Rule::Awaited)
+            .then(|| Box::pin(std::future::ready(())) as _)
     }
 
     fn known(&self, path: &[u8]) -> Option<KnownDigests> {

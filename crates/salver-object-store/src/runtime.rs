@@ -2,18 +2,23 @@
 
 use std::borrow::Borrow;
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::hash::Hash;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use salver_coalesce::{Follower, Joined, Leader, SingleFlight};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 use tracing::Dispatch;
 use tracing::dispatcher::set_default;
 
 use crate::failure::Failure;
 use crate::wait::{wait, wait_for};
+
+/// The name of its threads.
+const NAME: &str = "salver-bucket";
 
 /// The most threads beside it, which look names of hosts up and read what credentials lie in files.
 const MOST_BLOCKING: usize = 4;
@@ -27,8 +32,17 @@ pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 /// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
 #[derive(Debug, Default)]
 pub(crate) struct LazyRuntime {
-    runtime: Mutex<Option<Runtime>>,
+    runtime: Mutex<Option<Driven>>,
     is_apart: bool,
+}
+
+/// A runtime on a thread of its own, which ends when this is dropped; nobody waits for that: whoever drops it may be a loop, or that
+/// thread.
+#[derive(Debug)]
+struct Driven {
+    handle: Handle,
+    #[expect(dead_code, reason = "it ends when it is dropped")]
+    end: oneshot::Sender<Infallible>,
 }
 
 impl LazyRuntime {
@@ -47,19 +61,27 @@ impl LazyRuntime {
     pub(crate) fn handle(&self) -> io::Result<Handle> {
         let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = &*runtime {
-            return Ok(runtime.handle().clone());
+            return Ok(runtime.handle.clone());
         }
-        let started = Builder::new_multi_thread()
-            .worker_threads(1)
+        let begin = match self.is_apart {
+            true => begin_apart,
+            false => begin,
+        };
+        let started = Builder::new_current_thread()
             .max_blocking_threads(MOST_BLOCKING)
-            .thread_name("salver-bucket")
-            .on_thread_start(match self.is_apart {
-                true => begin_apart,
-                false => begin,
-            })
+            .thread_name(NAME)
+            .on_thread_start(begin)
             .enable_all()
             .build()?;
-        Ok(runtime.insert(started).handle().clone())
+        let (handle, (end, ended)) = (started.handle().clone(), oneshot::channel());
+        let thread = std::thread::Builder::new().name(NAME.to_owned());
+        thread.spawn(move || {
+            begin();
+            // Nothing is ever sent.
+            let _ = started.block_on(ended);
+            started.shutdown_background();
+        })?;
+        Ok(runtime.insert(Driven { handle, end }).handle.clone())
     }
 
     /// The result of work for a key, which is done once however many want it: it is under way, or begins. Waits for it.
@@ -168,17 +190,4 @@ fn begin_apart() {
     log_nothing();
     IS_APART.set(true);
     salver_os::run_behind_others();
-}
-
-impl Drop for LazyRuntime {
-    fn drop(&mut self) {
-        let runtime = self
-            .runtime
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        // Waits for nothing: whoever drops it may be a loop, or the runtime's own thread.
-        if let Some(runtime) = runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Media types by file name (RFC 9110 section 8.3).
 
-use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 /// The type that is sent where nothing better is known.
 const UNKNOWN: &str = "application/octet-stream";
@@ -18,7 +18,7 @@ const COMMON: &str = include_str!("media_types.txt");
 ///
 /// Text and JavaScript come with `charset=utf-8`. An unknown extension, or none, is
 /// `application/octet-stream`. `.ts` is an MPEG transport stream, which players fetch by the
-/// thousand, and not TypeScript, which browsers don't run. Nothing is allocated.
+/// thousand, and not TypeScript, which browsers don't run.
 ///
 /// ```
 /// use salver_semantics::content_type;
@@ -67,21 +67,16 @@ fn media_type(extension: &str) -> Option<&'static str> {
     own(extension).or_else(|| common(extension))
 }
 
-/// The type in the common table, by halves. What is looked at begins and ends with a line.
+/// The type in the common table. Where its lines are is found out once: it is asked several times for each file that is loaded.
 fn common(extension: &str) -> Option<&'static str> {
-    let mut lines = COMMON;
-    loop {
-        let half = lines.as_bytes().get(..lines.len() / 2)?;
-        let middle = half.iter().rposition(|&byte| byte == b'\n');
-        let (before, rest) = lines.split_at_checked(middle.map_or(0, |end| end + 1))?;
-        let (line, after) = rest.split_once('\n')?;
-        let (known, media_type) = line.split_once(' ')?;
-        lines = match extension.cmp(known) {
-            Ordering::Less => before,
-            Ordering::Equal => return Some(media_type),
-            Ordering::Greater => after,
-        };
-    }
+    static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+        COMMON
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .collect()
+    });
+    let place = LINES.binary_search_by_key(&extension, |(known, _)| known);
+    LINES.get(place.ok()?).map(|(_, media_type)| *media_type)
 }
 
 /// Our own choice, for the web and what it is made of, and for what the common table lacks or has otherwise: the types are

@@ -3,7 +3,7 @@
 //! Nothing is synced: what power loss leaves half written is found out by its hash, and comes from the store again.
 
 use std::fs::{self, DirBuilder, File, FileTimes, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -139,10 +139,11 @@ fn options() -> OpenOptions {
 }
 
 fn write_new(path: &Path, parts: &[&[u8]], time: SystemTime) -> io::Result<()> {
-    let mut file = options().truncate(true).open(path)?;
+    let mut file = BufWriter::new(options().truncate(true).open(path)?);
     for part in parts {
         file.write_all(part)?;
     }
+    let file = file.into_inner()?;
     file.set_times(FileTimes::new().set_modified(time))
 }
 

@@ -16,6 +16,9 @@ use crate::tier::{Indexed, OVERHEAD, Shared, record};
 /// The pause before it is looked again whether another process still uses the folder.
 const TAKEN_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
+/// The pause after it has been told of something: at that moment somebody waits for what is to be written.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// The pause between two times that absences are written.
 const ABSENCES_AFTER: Duration = Duration::from_secs(5);
 
@@ -81,9 +84,12 @@ pub(super) fn write_until_the_end(shared: &Shared, jobs: &Receiver<Job>) {
     };
     loop {
         match jobs.recv_timeout(ABSENCES_AFTER) {
-            Ok(job) => {
-                shared.count_off(&job);
-                writer.perform(job);
+            Ok(first) => {
+                std::thread::sleep(PAUSE);
+                for job in std::iter::once(first).chain(jobs.try_iter()) {
+                    shared.count_off(&job);
+                    writer.perform(job);
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,

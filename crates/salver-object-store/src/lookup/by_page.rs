@@ -18,7 +18,10 @@ use crate::pages::{Pages, Span, Told};
 use crate::tier::Absent;
 
 /// The most objects that are compared before others have their turn.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 32;
+
+/// The bytes that a sibling's name has more than its original's, at most.
+const LONGEST_EXTENSION: usize = 4;
 
 /// The times at which a page was asked for.
 #[derive(Clone, Copy)]
@@ -34,13 +37,6 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn get(&self, key: &str) -> Option<&ObjectMeta> {
-        let place = self
-            .objects
-            .binary_search_by(|meta| meta.location.as_ref().cmp(key));
-        self.objects.get(place.ok()?)
-    }
-
     /// True if objects lie beneath a key, or none do; nothing if the page does not tell.
     fn has_beneath(&self, key: &str) -> Option<bool> {
         let beneath = format!("{key}/");
@@ -55,6 +51,12 @@ impl Page<'_> {
         let tells = next.is_some() || self.span.to.is_none();
         tells.then_some(false)
     }
+}
+
+/// The place of a key among objects in the order of theirs.
+fn place_of(objects: &[ObjectMeta], key: &str) -> Option<usize> {
+    let place = objects.binary_search_by(|meta| meta.location.as_ref().cmp(key));
+    place.ok()
 }
 
 /// A page that is on its way: nobody waits for it any more once this is dropped, however that comes.
@@ -152,40 +154,64 @@ impl Lookups {
             objects,
             span: &span,
         };
-        // What nobody has asked for lately is as well off, as far as it is in memory.
-        for some in objects.chunks(AT_ONCE) {
-            for meta in some {
-                if let Some(path) = self.prefix.path(&meta.location)
-                    && self.confirm_object(&path, meta, asked).is_some()
-                {
-                    self.confirm_siblings(&page, meta, &path, asked);
-                }
+        let (mut wanted, mut confirmed) = (0, 0);
+        let (mut parts, mut after) = (objects.chunks(AT_ONCE).peekable(), span.after.clone());
+        loop {
+            let some = parts.next().unwrap_or_default();
+            let next_after = parts.peek().and(some.last());
+            let next_after = next_after.map(|meta| meta.location.as_ref().into());
+            let part = Span {
+                after,
+                to: next_after.clone().or_else(|| span.to.clone()),
+            };
+            let (of_part, same) = self.take_part(&page, &part, some, asked);
+            wanted += of_part;
+            confirmed += same;
+            let_others_go_on().await;
+            match next_after {
+                Some(next) => after = next,
+                None => break,
             }
-            let_others_go_on().await;
-        }
-        let wanted = self.pages().wanted_in(&span, self.clock.now());
-        let mut confirmed = 0;
-        for some in wanted.chunks(AT_ONCE) {
-            let same = some.iter().filter(|(key, path)| match page.get(key) {
-                Some(meta) => {
-                    let object = self.confirm_object(path, meta, asked);
-                    // One that is not kept is, once it is looked at by itself.
-                    object.is_some_and(|object| {
-                        self.tier.confirm(&object, asked.time);
-                        true
-                    })
-                }
-                None => self.confirm_absence(&page, key, path, asked),
-            });
-            confirmed += same.count();
-            let_others_go_on().await;
         }
         Some(Told {
             asked: asked.moment,
-            wanted: wanted.len(),
+            wanted,
             confirmed,
             span,
         })
+    }
+
+    /// Notes what a part of a page confirms. Gives how many of its paths were asked for lately, and how many of those are as before.
+    fn take_part(
+        &self,
+        page: &Page<'_>,
+        part: &Span,
+        objects: &[ObjectMeta],
+        asked: Asked,
+    ) -> (usize, usize) {
+        // What nobody has asked for lately is as well off, as far as it is in memory.
+        let same: Vec<_> = objects
+            .iter()
+            .map(|meta| {
+                let path = self.prefix.path(&meta.location)?;
+                let object = self.confirm_object(&path, meta, asked)?;
+                self.confirm_siblings(page, meta, &path, asked);
+                Some(object)
+            })
+            .collect();
+        let wanted = self.pages().wanted_in(part, self.clock.now());
+        let is_same = |(key, path): &&(Box<str>, Arc<[u8]>)| match place_of(objects, key) {
+            // One that is not kept is, once it is looked at by itself.
+            Some(place) => match same.get(place) {
+                Some(Some(object)) => {
+                    self.tier.confirm(object, asked.time);
+                    true
+                }
+                _ => false,
+            },
+            None => self.confirm_absence(page, key, path, asked),
+        };
+        (wanted.len(), wanted.iter().filter(is_same).count())
     }
 
     /// Notes that an object was what a page tells, and gives it, if it was.
@@ -203,18 +229,21 @@ impl Lookups {
 
     /// Notes that an object has as few siblings as before, if a page tells so.
     fn confirm_siblings(&self, page: &Page<'_>, meta: &ObjectMeta, path: &[u8], asked: Asked) {
+        let mut sibling = Vec::with_capacity(path.len() + LONGEST_EXTENSION);
         for end in ContentCoding::CODED
             .map(ContentCoding::extension)
             .into_iter()
             .flatten()
         {
-            let path = [path, end.as_bytes()].concat();
-            if !self.known().contains(&*path) {
+            sibling.clear();
+            sibling.extend_from_slice(path);
+            sibling.extend_from_slice(end.as_bytes());
+            if !self.known().contains(&*sibling) {
                 continue;
             }
             let key = format!("{}{end}", meta.location);
-            if page.span.contains(&key) && page.get(&key).is_none() {
-                self.confirm_absence(page, &key, &path, asked);
+            if page.span.contains(&key) && place_of(page.objects, &key).is_none() {
+                self.confirm_absence(page, &key, &sibling, asked);
             }
         }
     }

@@ -24,6 +24,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// The shortest time between two looks, however often somebody says that there is something new.
 const TOLD_SHORTEST: Duration = Duration::from_millis(20);
 
+/// The time after a switch for which what the new release has goes before what else there is in the store.
+const REST_AFTER: Duration = Duration::from_millis(400);
+
 /// The most time that somebody waits for a look who has something to answer without it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -50,6 +53,8 @@ struct WatchState {
     latest: Option<Arc<ReleaseView>>,
     /// The version of `current` that this is of.
     version: Option<ObjectVersion>,
+    /// True if what else there is in the store has not been looked at since the last switch.
+    owes_rest: bool,
     /// The number of looks that have begun, and of those that have ended.
     begun: u64,
     ended: u64,
@@ -60,6 +65,14 @@ struct WatchState {
     failure: Option<Arc<io::Error>>,
     has_thread: bool,
     is_over: bool,
+}
+
+/// What a look has seen.
+struct Seen {
+    view: Arc<ReleaseView>,
+    version: ObjectVersion,
+    /// True if it has seen all of the store.
+    is_whole: bool,
 }
 
 impl Watch {
@@ -120,6 +133,7 @@ impl WatchState {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
+            (false, false) if self.owes_rest => REST_AFTER.min(period),
             (false, false) => period,
         };
         match self.is_told {
@@ -175,10 +189,7 @@ impl Watched {
     }
 
     /// One look: the view that is there now, and its version; nothing if it is that of the version which is known.
-    fn look(
-        self: &Arc<Self>,
-        known: Option<&ObjectVersion>,
-    ) -> io::Result<Option<(Arc<ReleaseView>, ObjectVersion)>> {
+    fn look(self: &Arc<Self>, known: Option<&ObjectVersion>) -> io::Result<Option<Seen>> {
         let change = match known {
             Some(known) => self.bucket.get_if_changed(CURRENT, MOST_BYTES, known)?,
             None => match self.bucket.get(CURRENT, MOST_BYTES)? {
@@ -187,7 +198,7 @@ impl Watched {
             },
         };
         let BucketObject { content, version } = match change {
-            ObjectChange::Same => return Ok(None),
+            ObjectChange::Same => return self.look_at_rest(),
             ObjectChange::Changed(object) => object,
             ObjectChange::Gone => {
                 let what = "there is no release: `salver deploy DIR --to STORE` makes one";
@@ -198,21 +209,50 @@ impl Watched {
         let current = self.store.parse_current(&text).map_err(into_io)?;
         let before = self.state().latest.clone();
         let before = before.filter(|before| before.store().current.release != current.release);
-        let from = (&self.store, &*self.manifests);
-        if let Some(before) = before {
+        let is_switch = known.is_none() || before.is_some();
+        let is_whole = before.is_none() || self.period.is_zero();
+        let view = match before {
             // Two requests after the switch, rather than after all others, too.
-            let view = before.succeeded_by(current.clone(), from, self.blobs_now());
-            let view = Arc::new(view.map_err(into_io)?);
+            Some(before) if !is_whole => {
+                let from = (&self.store, &*self.manifests);
+                let view = before.succeeded_by(current, from, self.blobs_now());
+                Arc::new(view.map_err(into_io)?)
+            }
+            _ => self.whole(current)?,
+        };
+        if is_switch {
             view.is_announced(&self.store);
-            self.state().latest = Some(view);
         }
-        let (store, manifests) = from;
+        Ok(Some(Seen {
+            view,
+            version,
+            is_whole,
+        }))
+    }
+
+    /// The view and the version that are known, with all that there is in the store, if that has not been looked at yet.
+    fn look_at_rest(self: &Arc<Self>) -> io::Result<Option<Seen>> {
+        let owed = {
+            let state = self.state();
+            let known = state.latest.as_ref().zip(state.version.clone());
+            known
+                .filter(|_| state.owes_rest)
+                .map(|(latest, version)| (latest.store().current.clone(), version))
+        };
+        let Some((current, version)) = owed else {
+            return Ok(None);
+        };
+        Ok(Some(Seen {
+            view: self.whole(current)?,
+            version,
+            is_whole: true,
+        }))
+    }
+
+    fn whole(self: &Arc<Self>, current: Current) -> io::Result<Arc<ReleaseView>> {
+        let (store, manifests) = (&self.store, &*self.manifests);
         let view = ReleaseView::read(store, manifests, current, self.blobs_now(), self.device);
-        let view = Arc::new(view.map_err(into_io)?);
-        if known.is_none() {
-            view.is_announced(&self.store);
-        }
-        Ok(Some((view, version)))
+        Ok(Arc::new(view.map_err(into_io)?))
     }
 
     fn blobs_now(self: &Arc<Self>) -> Box<BucketBlobs> {
@@ -221,19 +261,16 @@ impl Watched {
     }
 
     /// Notes what a look has brought. Where it has failed, what is held stays.
-    fn note(
-        &self,
-        state: &mut WatchState,
-        looked: io::Result<Option<(Arc<ReleaseView>, ObjectVersion)>>,
-    ) {
+    fn note(&self, state: &mut WatchState, looked: io::Result<Option<Seen>>) {
         let place = self.store.path();
         match looked {
             Ok(seen) => {
                 if state.failure.take().is_some() && state.latest.is_some() {
                     tracing::info!("{place:?}: it says again which release is current");
                 }
-                if let Some((view, version)) = seen {
-                    (state.latest, state.version) = (Some(view), Some(version));
+                if let Some(seen) = seen {
+                    (state.latest, state.version) = (Some(seen.view), Some(seen.version));
+                    state.owes_rest = !seen.is_whole;
                 }
             }
             Err(error) => {
@@ -335,5 +372,12 @@ mod tests {
         check(false, false, Duration::ZERO, Duration::MAX);
         check(true, false, Duration::ZERO, Duration::ZERO);
         check(false, true, Duration::ZERO, TOLD_SHORTEST);
+        // After a switch the rest of the store is looked at before long.
+        let state = WatchState {
+            owes_rest: true,
+            ..WatchState::default()
+        };
+        assert_eq!(state.pause(millis(875)), REST_AFTER);
+        assert_eq!(state.pause(millis(50)), millis(50));
     }
 }

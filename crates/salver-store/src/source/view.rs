@@ -82,17 +82,6 @@ impl ReleaseView {
         blobs: Box<dyn Blobs>,
         device: u64,
     ) -> Result<Self, Error> {
-        let previews = || -> Result<Vec<Preview>, Error> {
-            let mut previews = Vec::new();
-            for preview in store.each_preview()? {
-                match preview {
-                    Ok(preview) => previews.push(preview),
-                    // It takes nothing from the others.
-                    Err(error) => tracing::warn!("{error}"),
-                }
-            }
-            Ok(previews)
-        };
         // None of these waits for what another one says.
         let are_far = store.is_in_bucket();
         let ((manifest, ids), (journal, previews)) = both(
@@ -101,7 +90,7 @@ impl ReleaseView {
                 let manifest = || manifests.pass(store, &current.release);
                 both(are_far, manifest, || store.ids())
             },
-            || both(are_far, || store.read_journal(), previews),
+            || both(are_far, || store.read_journal(), || previews(store)),
         );
         let (manifest, ids, previews) = (manifest?, ids?, previews?);
         let alone = journal?.previews_alone();
@@ -162,6 +151,44 @@ impl ReleaseView {
             device: self.device,
             is_current: true,
         })
+    }
+
+    /// The same release with what there is in the store by now, asked for one after the other; `None` if something else goes before
+    /// that.
+    pub(super) fn with_rest(
+        &self,
+        (store, manifests): (&Store, &Manifests),
+        blobs: Box<dyn Blobs>,
+        goes_before: impl Fn() -> bool,
+    ) -> Result<Option<Self>, Error> {
+        let ids = store.ids()?;
+        if goes_before() {
+            return Ok(None);
+        }
+        let alone = store.read_journal()?.previews_alone();
+        if goes_before() {
+            return Ok(None);
+        }
+        let previews = previews(store)?;
+        let current = self.store.current.clone();
+        Ok(Some(ReleaseView {
+            kept: kept_files(
+                (store, manifests),
+                (&ids, &alone),
+                &current.release,
+                &self.manifest,
+            ),
+            store: Arc::new(StoreState {
+                current,
+                ids,
+                alone,
+                previews,
+                blobs,
+            }),
+            manifest: Arc::clone(&self.manifest),
+            device: self.device,
+            is_current: true,
+        }))
     }
 
     /// A release as it was when it was made, at the moment of this view.
@@ -281,6 +308,19 @@ impl ReleaseView {
         let found = watch.look_for(patience)?;
         Ok(found.filter(|release| release.has(path)))
     }
+}
+
+/// The previews of a store that can be read.
+fn previews(store: &Store) -> Result<Vec<Preview>, Error> {
+    let mut previews = Vec::new();
+    for preview in store.each_preview()? {
+        match preview {
+            Ok(preview) => previews.push(preview),
+            // It takes nothing from the others.
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+    Ok(previews)
 }
 
 /// What both give: at once, or one after the other.

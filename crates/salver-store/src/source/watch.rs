@@ -25,7 +25,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const TOLD_SHORTEST: Duration = Duration::from_millis(20);
 
 /// The time after a switch for which what the new release has goes before what else there is in the store.
-const REST_AFTER: Duration = Duration::from_millis(400);
+const REST_AFTER: Duration = Duration::from_millis(200);
 
 /// The most time that somebody waits for a look who has something to answer without it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,6 +55,8 @@ struct WatchState {
     version: Option<ObjectVersion>,
     /// True if what else there is in the store has not been looked at since the last switch.
     owes_rest: bool,
+    /// True if that was put off already, for somebody had said that there is something new.
+    has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
     begun: u64,
     ended: u64,
@@ -234,16 +236,22 @@ impl Watched {
     fn look_at_rest(self: &Arc<Self>) -> io::Result<Option<Seen>> {
         let owed = {
             let state = self.state();
-            let known = state.latest.as_ref().zip(state.version.clone());
-            known
-                .filter(|_| state.owes_rest)
-                .map(|(latest, version)| (latest.store().current.clone(), version))
+            let known = state.latest.clone().zip(state.version.clone());
+            known.filter(|_| state.owes_rest)
         };
-        let Some((current, version)) = owed else {
+        let Some((latest, version)) = owed else {
             return Ok(None);
         };
-        Ok(Some(Seen {
-            view: self.whole(current)?,
+        let goes_before = || {
+            let mut state = self.state();
+            let is_told = state.is_told && !state.has_put_off;
+            state.has_put_off |= is_told;
+            is_told
+        };
+        let from = (&self.store, &*self.manifests);
+        let view = latest.with_rest(from, self.blobs_now(), goes_before);
+        Ok(view.map_err(into_io)?.map(|view| Seen {
+            view: Arc::new(view),
             version,
             is_whole: true,
         }))
@@ -270,7 +278,7 @@ impl Watched {
                 }
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
-                    state.owes_rest = !seen.is_whole;
+                    (state.owes_rest, state.has_put_off) = (!seen.is_whole, false);
                 }
             }
             Err(error) => {

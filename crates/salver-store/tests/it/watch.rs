@@ -247,6 +247,35 @@ fn an_event_that_comes_during_a_look_has_another_one() {
 }
 
 #[test]
+fn what_else_a_store_has_is_asked_for_after_a_switch() {
+    let check = |goes_on_telling: bool| {
+        let (site, bucket, source) = told(Duration::from_secs(3600));
+        site.deploy_to(&bucket).unwrap();
+        bucket.asked();
+        source.look_now();
+        wait_for(&source, b"new");
+        let (mut asked, since) = (bucket.asked(), Instant::now());
+        let is = |what: &'static str| move |asked: &String| asked.starts_with(what);
+        // Whoever goes on telling of something new puts it off, and not for ever.
+        while !asked.iter().any(is("LIST previews")) {
+            assert!(since.elapsed() < Duration::from_secs(120), "in vain");
+            if goes_on_telling {
+                source.look_now();
+            }
+            std::thread::yield_now();
+            asked.extend(bucket.asked());
+        }
+        let looks = asked.iter().take_while(|asked| !is("LIST")(asked));
+        let looks: Vec<_> = looks.filter(|asked| is("GET current")(asked)).collect();
+        assert!(looks.len() >= 2, "by another look: {asked:?}");
+        let manifests = asked.iter().filter(|asked| is("GET manifests")(asked));
+        assert_eq!(manifests.count(), 1, "{asked:?}");
+    };
+    check(false);
+    check(true);
+}
+
+#[test]
 fn who_misses_every_event_loses_time_alone() {
     let (site, bucket, source) = told(Duration::from_millis(40));
     site.deploy_to(&bucket).unwrap();

@@ -94,24 +94,36 @@ impl ReleaseView {
         );
         let (manifest, ids, previews) = (manifest?, ids?, previews?);
         let alone = journal?.previews_alone();
-        Ok(ReleaseView {
-            kept: kept_files(
-                (store, manifests),
-                (&ids, &alone),
-                &current.release,
-                &manifest,
-            ),
-            store: Arc::new(StoreState {
-                current,
-                ids,
-                alone,
-                previews,
-                blobs,
-            }),
+        let state = StoreState {
+            current,
+            ids,
+            alone,
+            previews,
+            blobs,
+        };
+        Ok(Self::of_current(
+            (store, manifests),
+            state,
+            manifest,
+            device,
+        ))
+    }
+
+    /// The release that is current in this state of the store.
+    fn of_current(
+        from: (&Store, &Manifests),
+        state: StoreState,
+        manifest: Arc<Manifest>,
+        device: u64,
+    ) -> Self {
+        let (ids, current) = ((&*state.ids, &state.alone), &state.current.release);
+        ReleaseView {
+            kept: kept_files(from, ids, current, &manifest),
+            store: Arc::new(state),
             manifest,
             device,
             is_current: true,
-        })
+        }
     }
 
     /// The release that has become current since this view, with what is known already of all others: for a moment, until
@@ -133,24 +145,19 @@ impl ReleaseView {
         if let Err(place) = ids.binary_search(&current.release) {
             ids.insert(place, current.release.clone());
         }
-        Ok(ReleaseView {
-            kept: kept_files(
-                (store, manifests),
-                (&ids, alone),
-                &current.release,
-                &manifest,
-            ),
-            store: Arc::new(StoreState {
-                ids,
-                alone: alone.clone(),
-                previews: previews.clone(),
-                current,
-                blobs,
-            }),
+        let state = StoreState {
+            ids,
+            alone: alone.clone(),
+            previews: previews.clone(),
+            current,
+            blobs,
+        };
+        Ok(Self::of_current(
+            (store, manifests),
+            state,
             manifest,
-            device: self.device,
-            is_current: true,
-        })
+            self.device,
+        ))
     }
 
     /// The same release with what there is in the store by now, asked for one after the other; `None` if something else goes before
@@ -169,26 +176,20 @@ impl ReleaseView {
         if goes_before() {
             return Ok(None);
         }
-        let previews = previews(store)?;
-        let current = self.store.current.clone();
-        Ok(Some(ReleaseView {
-            kept: kept_files(
-                (store, manifests),
-                (&ids, &alone),
-                &current.release,
-                &self.manifest,
-            ),
-            store: Arc::new(StoreState {
-                current,
-                ids,
-                alone,
-                previews,
-                blobs,
-            }),
-            manifest: Arc::clone(&self.manifest),
-            device: self.device,
-            is_current: true,
-        }))
+        let state = StoreState {
+            current: self.store.current.clone(),
+            ids,
+            alone,
+            previews: previews(store)?,
+            blobs,
+        };
+        let manifest = Arc::clone(&self.manifest);
+        Ok(Some(Self::of_current(
+            (store, manifests),
+            state,
+            manifest,
+            self.device,
+        )))
     }
 
     /// A release as it was when it was made, at the moment of this view.

@@ -31,7 +31,9 @@ use crate::error::is_absence;
 use crate::source::previous::content::ContentDirectory;
 use crate::source::previous::entries::{Entries, KeptFile};
 use crate::source::previous::look::{KnownTree, Notices};
-use crate::source::{FileVersion, Kind, Metadata, Opened, Source, VersionedName, View, new_device};
+use crate::source::{
+    Awaited, FileVersion, Kind, Metadata, Opened, Source, VersionedName, View, new_device,
+};
 use crate::sync::Lock;
 
 /// The pause between two looks at the tree.
@@ -287,5 +289,9 @@ impl View for PreviousView {
     fn age(&self) -> Duration {
         let tree = self.tree.as_ref();
         tree.map_or(Duration::ZERO, |tree| tree.age())
+    }
+
+    fn awaited(&self) -> Option<Awaited> {
+        self.tree.as_ref()?.awaited()
     }
 }

@@ -20,9 +20,6 @@ use crate::tier::Absent;
 /// The most objects that are compared before others have their turn.
 const AT_ONCE: usize = 32;
 
-/// The bytes that a sibling's name has more than its original's, at most.
-const LONGEST_EXTENSION: usize = 4;
-
 /// The times at which a page was asked for.
 #[derive(Clone, Copy)]
 struct Asked {
@@ -229,14 +226,13 @@ impl Lookups {
 
     /// Notes that an object has as few siblings as before, if a page tells so.
     fn confirm_siblings(&self, page: &Page<'_>, meta: &ObjectMeta, path: &[u8], asked: Asked) {
-        let mut sibling = Vec::with_capacity(path.len() + LONGEST_EXTENSION);
+        let mut sibling = path.to_vec();
         for end in ContentCoding::CODED
             .map(ContentCoding::extension)
             .into_iter()
             .flatten()
         {
-            sibling.clear();
-            sibling.extend_from_slice(path);
+            sibling.truncate(path.len());
             sibling.extend_from_slice(end.as_bytes());
             if !self.known().contains(&*sibling) {
                 continue;

@@ -273,11 +273,10 @@ pub(super) fn ask_engine(
 /// Has a load performed that would wait: by this loop once what it waits for has come, where its source tells when that is, else
 /// by a thread.
 fn hand_over(shared: &WorkerContext, load: Load) {
-    let common = Arc::clone(&shared.common);
     let Some(awaited) = load.awaited() else {
-        return common.loader.load(load);
+        return shared.common.loader.load(load);
     };
-    let load = Box::new(load);
+    let (common, load) = (Arc::clone(&shared.common), Box::new(load));
     spawn_local(async move {
         awaited.await;
         if let Err(load) = load.run_at_once(Instant::now()) {

@@ -212,16 +212,16 @@ impl Watched {
         let before = self.state().latest.clone();
         let before = before.filter(|before| before.store().current.release != current.release);
         let is_switch = known.is_none() || before.is_some();
-        let is_whole = before.is_none() || self.period.is_zero();
+        // Where each view has a look of its own, there is none later.
+        let before = before.filter(|_| !self.period.is_zero());
+        let is_whole = before.is_none();
+        let (store, manifests, blobs) = (&self.store, &*self.manifests, self.blobs_now());
         let view = match before {
             // Two requests after the switch, rather than after all others, too.
-            Some(before) if !is_whole => {
-                let from = (&self.store, &*self.manifests);
-                let view = before.succeeded_by(current, from, self.blobs_now());
-                Arc::new(view.map_err(into_io)?)
-            }
-            _ => self.whole(current)?,
+            Some(before) => before.succeeded_by(current, (store, manifests), blobs),
+            None => ReleaseView::read(store, manifests, current, blobs, self.device),
         };
+        let view = Arc::new(view.map_err(into_io)?);
         if is_switch {
             view.is_announced(&self.store);
         }
@@ -255,12 +255,6 @@ impl Watched {
             version,
             is_whole: true,
         }))
-    }
-
-    fn whole(self: &Arc<Self>, current: Current) -> io::Result<Arc<ReleaseView>> {
-        let (store, manifests) = (&self.store, &*self.manifests);
-        let view = ReleaseView::read(store, manifests, current, self.blobs_now(), self.device);
-        Ok(Arc::new(view.map_err(into_io)?))
     }
 
     fn blobs_now(self: &Arc<Self>) -> Box<BucketBlobs> {

@@ -33,6 +33,9 @@ const IDLE: Duration = Duration::from_secs(15);
 /// The most connections that wait for their next request.
 const MOST_IDLE: usize = 64;
 
+/// The bytes that are read of an answer at once, and the most that its head may have: most short files come with theirs.
+const READ: usize = 64 * 1024;
+
 /// The most bytes that are taken of one answer: twice the longest slice, and more than any page of a list has.
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
 
@@ -63,6 +66,7 @@ impl HttpConnector for Connector {
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE)
                 .pool_max_idle_per_host(MOST_IDLE)
+                .http1_read_buf_exact_size(READ)
                 .build(connector.clone())
         };
         Ok(HttpClient::new(Service {

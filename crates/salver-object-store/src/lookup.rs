@@ -8,6 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use object_store::path::Path;
 use salver_assets::source::new_device;
 use salver_assets::{ContentCoding, Patience};
 
@@ -400,7 +401,7 @@ impl Lookups {
             failed: None,
             is_invalid: false,
         };
-        self.keep(Arc::clone(&path), known, Some(flight));
+        self.keep((&key, Arc::clone(&path)), known, Some(flight));
         if flight.is_outdated() {
             // What was handed over to it has the time of before.
             self.tier.invalidate(&path, &key);
@@ -410,7 +411,12 @@ impl Lookups {
 
     /// Keeps what is known of a path by a look of this flight, unless what is known was asked for later; gives what is known then.
     /// If the path was invalidated since the flight began, that may have been answered before.
-    fn keep(&self, path: Arc<[u8]>, mut known: Known, flight: Option<&Flight<Found>>) -> Known {
+    fn keep(
+        &self,
+        (key, path): (&Path, Arc<[u8]>),
+        mut known: Known,
+        flight: Option<&Flight<Found>>,
+    ) -> Known {
         let of_object = match &known.found {
             Found::File(object) => object.weight(),
             Found::Directory | Found::Nothing => 0,
@@ -419,10 +425,8 @@ impl Lookups {
             .len()
             .saturating_add(of_object)
             .saturating_add(OVERHEAD);
-        if let Some(key) = self.prefix.key(&path) {
-            // Before it is kept: what goes at once goes from there, too.
-            self.note_held(&key, &path);
-        }
+        // Before it is kept: what goes at once goes from there, too.
+        self.note_held(key, &path);
         let gone = {
             let mut all = self.known();
             if let Some(newer) = all.get(&*path).filter(|newer| newer.asked > known.asked) {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::hash::Hash;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use salver_coalesce::{Follower, Joined, Leader, SingleFlight};
@@ -15,6 +15,7 @@ use tracing::Dispatch;
 use tracing::dispatcher::set_default;
 
 use crate::failure::Failure;
+use crate::tier::DiskTier;
 use crate::wait::{wait, wait_for};
 
 /// The name of its threads.
@@ -34,6 +35,8 @@ pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 pub(crate) struct LazyRuntime {
     runtime: Mutex<Option<Driven>>,
     is_apart: bool,
+    /// The tier that is told of what it has to write whenever nothing else is to be done.
+    tier: Option<Arc<DiskTier>>,
 }
 
 /// A runtime on a thread of its own, which ends when this is dropped; nobody waits for that: whoever drops it may be a loop, or that
@@ -46,11 +49,19 @@ struct Driven {
 }
 
 impl LazyRuntime {
+    /// A runtime for what somebody waits for, and has a tier write.
+    pub(crate) fn of_tier(tier: Option<Arc<DiskTier>>) -> Self {
+        LazyRuntime {
+            tier,
+            ..LazyRuntime::default()
+        }
+    }
+
     /// A runtime for what takes long and nobody waits for, beside that of what somebody waits for.
     pub(crate) fn apart() -> Self {
         LazyRuntime {
-            runtime: Mutex::default(),
             is_apart: true,
+            ..LazyRuntime::default()
         }
     }
 
@@ -67,7 +78,10 @@ impl LazyRuntime {
             true => begin_apart,
             false => begin,
         };
+        let tier = self.tier.clone();
+        let tell = move || tier.iter().for_each(|tier| tier.tell());
         let started = Builder::new_current_thread()
+            .on_thread_park(tell)
             .max_blocking_threads(MOST_BLOCKING)
             .thread_name(NAME)
             .on_thread_start(begin)

@@ -100,7 +100,7 @@ impl ObjectStoreSource {
         let tier = BucketTier::new(&settings, &format!("{endpoint}{place}"));
         let store = Arc::clone(&objects);
         let bucket = Arc::new(Bucket::new(objects, lists, &settings));
-        let runtime = Arc::<LazyRuntime>::default();
+        let runtime = Arc::new(LazyRuntime::of_tier(settings.tier.clone()));
         let slices = Arc::new(Slices::new(
             Arc::clone(&bucket),
             Arc::clone(&runtime),

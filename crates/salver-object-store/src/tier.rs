@@ -8,6 +8,7 @@ mod absences;
 mod decision;
 mod folder;
 mod name;
+mod queue;
 mod record;
 mod subject;
 mod writer;
@@ -16,7 +17,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,14 +31,12 @@ pub(crate) use crate::tier::absences::Absent;
 use crate::tier::decision::Decision;
 use crate::tier::folder::Folder;
 use crate::tier::name::Name;
+use crate::tier::queue::Queue;
 use crate::tier::subject::{object_subject, of_object, of_slice, parse_object};
-use crate::tier::writer::{Job, write_until_the_end};
+use crate::tier::writer::Job;
 
 /// The longest content of a file: the longest slice.
 const LONGEST: usize = 8 * 1024 * 1024;
-
-/// The most bytes that wait to be written. What finds no room is asked of the store again, some time.
-const MOST_QUEUED: u64 = 64 * 1024 * 1024;
 
 /// The bytes that a job takes besides its content.
 const OVERHEAD: usize = 1024;
@@ -63,8 +62,7 @@ const SAID_AGAIN_AFTER: Duration = Duration::from_mins(1);
 /// one goes without, and takes it over once the first has ended. It can be removed at any time.
 pub struct DiskTier {
     shared: Arc<Shared>,
-    /// The end by which the thread that writes is told what to do; `None` before there is one.
-    jobs: Mutex<Option<Sender<Job>>>,
+    queue: Queue,
 }
 
 /// What loads and the thread that writes share.
@@ -108,19 +106,20 @@ impl DiskTier {
     /// The tier in the folder at a path, whose files may take `most` bytes. Touches nothing before it is used.
     pub fn new(path: PathBuf, most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let shared = Arc::new(Shared {
+            path,
+            folder: OnceLock::new(),
+            index: Mutex::new(BoundedCache::new(most)),
+            is_indexed: AtomicBool::new(false),
+            absences: Absences::default(),
+            is_decided: Decision::default(),
+            queued: AtomicU64::new(0),
+            said_damage: Mutex::new(None),
+            most,
+        });
         DiskTier {
-            shared: Arc::new(Shared {
-                path,
-                folder: OnceLock::new(),
-                index: Mutex::new(BoundedCache::new(most)),
-                is_indexed: AtomicBool::new(false),
-                absences: Absences::default(),
-                is_decided: Decision::default(),
-                queued: AtomicU64::new(0),
-                said_damage: Mutex::new(None),
-                most,
-            }),
-            jobs: Mutex::new(None),
+            queue: Queue::new(Arc::clone(&shared)),
+            shared,
         }
     }
 
@@ -171,7 +170,7 @@ impl DiskTier {
         content: Option<Bytes>,
         asked: SystemTime,
     ) {
-        self.hand_over(Job::Write {
+        self.queue.push(Job::Write {
             name: Name::of(&object_subject(place, object.key())),
             subject: of_object(place, object),
             content: content.unwrap_or_default(),
@@ -198,7 +197,7 @@ impl DiskTier {
         }
         indexed.dated = asked;
         drop(index);
-        self.hand_over(Job::Date(name, asked));
+        self.queue.push(Job::Date(name, asked));
         true
     }
 
@@ -256,7 +255,7 @@ impl DiskTier {
         content: Bytes,
     ) {
         let subject = of_slice(place, object, (size, number));
-        self.hand_over(Job::Write {
+        self.queue.push(Job::Write {
             name: Name::of(&subject),
             subject,
             content,
@@ -309,54 +308,22 @@ impl DiskTier {
         self.shared.absences.note(place, path, found, asked);
     }
 
+    /// Tells the thread that writes of what is to be kept or was confirmed since: once nothing is to be done for which somebody waits.
+    pub(crate) fn tell(&self) {
+        self.queue.tell();
+    }
+
     /// Has something done by the thread that writes, if there is room in its queue.
     fn hand_over(&self, job: Job) {
-        let queued = self.shared.queued.load(Ordering::Relaxed);
-        let has_room = |job: &Job, most: u64| queued.saturating_add(job.cost()) <= most;
-        let job = match job {
-            // What is there in its place is older.
-            Job::Write { name, .. } if !has_room(&job, MOST_QUEUED) => {
-                self.shared.index().forget(&name);
-                Job::Remove(name)
-            }
-            job => job,
-        };
-        // What is short is done all the same, as far as it does not pile up without end.
-        let is_awaited = matches!(job, Job::Settle(_));
-        if !is_awaited && !has_room(&job, MOST_QUEUED.saturating_mul(2)) {
-            return;
-        }
-        let cost = job.cost();
-        self.shared.queued.fetch_add(cost, Ordering::Relaxed);
-        let sent = self.start().is_some_and(|jobs| jobs.send(job).is_ok());
-        if !sent {
-            self.shared.queued.fetch_sub(cost, Ordering::Relaxed);
-        }
+        self.queue.push(job);
+        self.queue.tell();
     }
 
     /// Waits until it is known whether there is anything to be read: for the first who ask.
     fn begin(&self) {
-        if !self.shared.is_decided.is_made() && self.start().is_some() {
+        if !self.shared.is_decided.is_made() && self.queue.begin() {
             self.shared.is_decided.wait(DECIDED_WITHIN);
         }
-    }
-
-    /// The end of the queue, of a thread that is started when it is first needed: a process may give its rights up before
-    /// it has a second thread.
-    fn start(&self) -> Option<Sender<Job>> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(jobs) = &*jobs {
-            return Some(jobs.clone());
-        }
-        let (sender, receiver) = channel();
-        let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new().name("salver-tier".to_owned());
-        let started = thread.spawn(move || write_until_the_end(&shared, &receiver));
-        if let Err(error) = started {
-            tracing::warn!("{:?}: nothing is kept there: {error}", self.shared.path);
-            return None;
-        }
-        Some(jobs.insert(sender).clone())
     }
 }
 
@@ -458,10 +425,10 @@ mod tests {
         assert!(tier.object("p", one.key(), 1).is_some() && tier.confirm("p", &one, now));
         assert!(!tier.confirm("p", &two, now));
         let queued = &tier.shared.queued;
-        queued.fetch_add(MOST_QUEUED, Ordering::Relaxed);
+        queued.fetch_add(queue::MOST, Ordering::Relaxed);
         tier.keep_object("p", &two, Some("two".into()), now);
         assert!(tier.object("p", one.key(), 1).is_none());
-        queued.fetch_sub(MOST_QUEUED, Ordering::Relaxed);
+        queued.fetch_sub(queue::MOST, Ordering::Relaxed);
         assert!(tier.settle());
         assert!(tier.shared.folder.get().unwrap().files().is_empty());
         tier.keep_object("p", &two, Some("two".into()), now);

@@ -58,7 +58,7 @@ impl Lookups {
             is_invalid: false,
         };
         let asked_then = known.asked;
-        let mut known = self.keep(path.into(), known, None);
+        let mut known = self.keep((key, path.into()), known, None);
         if known.asked > asked_then {
             // Somebody has looked meanwhile.
             return Some(known);
@@ -158,7 +158,7 @@ mod tests {
             failed: None,
             is_invalid: false,
         };
-        lookups.keep(b"b"[..].into(), known, None);
+        lookups.keep((&Path::from("b"), b"b"[..].into()), known, None);
         let found = lookups.keep_recalled(b"b", &Path::from("b"), Found::Directory, asked);
         assert!(matches!(found.unwrap().found, Found::Nothing));
     }

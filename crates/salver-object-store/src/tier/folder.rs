@@ -129,6 +129,9 @@ fn make(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// The most bytes that are copied to be written at once.
+const AT_ONCE: usize = 64 * 1024;
+
 /// The options by which files are written, for their owner alone.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -139,7 +142,10 @@ fn options() -> OpenOptions {
 }
 
 fn write_new(path: &Path, parts: &[&[u8]], time: SystemTime) -> io::Result<()> {
-    let mut file = BufWriter::new(options().truncate(true).open(path)?);
+    // Most files are written at once.
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let file = options().truncate(true).open(path)?;
+    let mut file = BufWriter::with_capacity(length.min(AT_ONCE) + 1, file);
     for part in parts {
         file.write_all(part)?;
     }

@@ -57,9 +57,18 @@ pub(super) fn read(file: Vec<u8>) -> Option<(Bytes, Bytes)> {
     Some((subject, file.slice(HEAD + length..end)))
 }
 
+/// The bytes that most of what is written takes at most: what a file is of.
+const ROOM: usize = 256;
+
 /// Values that are written one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Fields(pub(super) Vec<u8>);
+
+impl Default for Fields {
+    fn default() -> Self {
+        Fields(Vec::with_capacity(ROOM))
+    }
+}
 
 impl Fields {
     pub(super) fn number(mut self, number: u64) -> Self {

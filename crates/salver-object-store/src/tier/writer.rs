@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use crate::tier::{Indexed, OVERHEAD, Shared, record};
 /// The pause before it is looked again whether another process still uses the folder.
 const TAKEN_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// The pause after it has been told of something: at that moment somebody waits for what is to be written.
+/// The pause after it has been told of something: more of what somebody waits for comes at that moment, most likely.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The pause between two times that absences are written.
@@ -83,16 +83,17 @@ pub(super) fn write_until_the_end(shared: &Shared, jobs: &Receiver<Job>) {
         absences_written: Instant::now(),
     };
     loop {
-        match jobs.recv_timeout(ABSENCES_AFTER) {
-            Ok(first) => {
-                std::thread::sleep(PAUSE);
-                for job in std::iter::once(first).chain(jobs.try_iter()) {
-                    shared.count_off(&job);
-                    writer.perform(job);
-                }
+        match jobs.try_recv() {
+            Ok(job) => {
+                shared.count_off(&job);
+                writer.perform(job);
+                continue;
             }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(TryRecvError::Empty) => {
+                std::thread::park_timeout(ABSENCES_AFTER);
+                std::thread::sleep(PAUSE);
+            }
+            Err(TryRecvError::Disconnected) => break,
         }
         if writer.absences_written.elapsed() >= ABSENCES_AFTER {
             writer.write_absences();

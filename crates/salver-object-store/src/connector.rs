@@ -1,8 +1,9 @@
 //! The HTTP client by which buckets and issuers of credentials are asked: HTTP/1.1 on hyper, TLS by rustls.
 
+use std::collections::HashMap;
 use std::error::Error as _;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,8 +22,7 @@ use object_store::client::{
 use object_store::{ClientConfigKey, ClientOptions};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, RootCertStore};
-
-use crate::runtime::is_apart;
+use tokio::runtime::{Handle, Id};
 
 /// The most time that a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -32,6 +32,9 @@ const IDLE: Duration = Duration::from_secs(15);
 
 /// The most connections that wait for their next request.
 const MOST_IDLE: usize = 64;
+
+/// The most clients that are kept: one for each event loop, and a few more.
+const MOST_CLIENTS: usize = 256;
 
 /// The bytes that are read of an answer at once, and the most that its head may have: most short files come with theirs.
 const READ: usize = 64 * 1024;
@@ -61,29 +64,44 @@ impl HttpConnector for Connector {
             Some("true") => tls.https_or_http().enable_http1().wrap_connector(tcp),
             _ => tls.https_only().enable_http1().wrap_connector(tcp),
         };
-        let client = || {
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(IDLE)
-                .pool_max_idle_per_host(MOST_IDLE)
-                .http1_read_buf_exact_size(READ)
-                .build(connector.clone())
-        };
         Ok(HttpClient::new(Service {
-            client: client(),
-            client_apart: client(),
+            connector,
+            clients: Mutex::default(),
             head_timeout: self.head_timeout,
         }))
     }
 }
 
+type HyperClient = Client<HttpsConnector<TcpConnector>, HttpRequestBody>;
+
 /// A client that gives up what takes too long.
 #[derive(Debug)]
 struct Service {
-    client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
-    /// The client of the runtime that is apart: its connections go on only while that does.
-    client_apart: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
+    connector: HttpsConnector<TcpConnector>,
+    /// One for each runtime that asks: its connections go on only while that does.
+    clients: Mutex<HashMap<Id, HyperClient>>,
     head_timeout: Duration,
+}
+
+impl Service {
+    /// The client of the runtime that asks.
+    fn client(&self) -> HyperClient {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let asks = Handle::current().id();
+        if clients.len() >= MOST_CLIENTS && !clients.contains_key(&asks) {
+            // Most are of runtimes that have ended.
+            clients.clear();
+        }
+        let client = clients.entry(asks).or_insert_with(|| {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(MOST_IDLE)
+                .http1_read_buf_exact_size(READ)
+                .build(self.connector.clone())
+        });
+        client.clone()
+    }
 }
 
 #[async_trait]
@@ -91,11 +109,8 @@ impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get(RANGE);
         let goes_on = range.is_some_and(|range| !range.as_bytes().starts_with(b"bytes=0-"));
-        let client = match is_apart() {
-            true => &self.client_apart,
-            false => &self.client,
-        };
-        let answer = tokio::time::timeout(self.head_timeout, client.request(request)).await;
+        let answer = self.client().request(request);
+        let answer = tokio::time::timeout(self.head_timeout, answer).await;
         let response = match answer {
             Ok(response) => response.map_err(|error| HttpError::new(kind(&error), error))?,
             Err(elapsed) => return Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),

@@ -33,6 +33,9 @@ const TOO_LONG: &str = "KeyTooLongError";
 /// The text by which the client says that an answer is a refusal: behind it stand its status and its content.
 const REFUSED: &str = "Server returned non-2xx status code: ";
 
+/// The text of what nobody finished.
+const GIVEN_UP: &str = "the request to the bucket was given up";
+
 /// The failure of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -68,10 +71,12 @@ impl Failure {
 
     /// The failure of what nobody finished.
     pub(crate) fn given_up() -> Self {
-        Failure::new(
-            io::ErrorKind::NotConnected,
-            "the request to the bucket was given up",
-        )
+        Failure::new(io::ErrorKind::NotConnected, GIVEN_UP)
+    }
+
+    /// True if nobody finished it: the thread that it went on on has ended.
+    pub(crate) fn is_given_up(&self) -> bool {
+        *self.text == *GIVEN_UP
     }
 
     /// The failure of what was not even asked, as the store has not answered others.

@@ -107,6 +107,7 @@ impl Listings {
         };
         let page = self.runtime.once(&self.flights, path, |flight| {
             let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+            let directory = directory.clone();
             async move {
                 match listings.fresh_page(&path) {
                     Some(page) => Ok(page),

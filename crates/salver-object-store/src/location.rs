@@ -61,6 +61,8 @@ pub(crate) struct Location {
     pub(crate) place: String,
     /// What tells the store from others with buckets of the same names.
     pub(crate) endpoint: String,
+    /// True if to ask it never blocks, as it does where credentials are in files.
+    pub(crate) never_blocks: bool,
 }
 
 impl Location {
@@ -77,6 +79,7 @@ impl Location {
             lists,
             prefix: Prefix::new(prefix),
             endpoint: String::new(),
+            never_blocks: false,
         })
     }
 
@@ -100,13 +103,14 @@ impl Location {
             // So that each attempt has its part of the whole.
             head_timeout: settings.timeout / attempts,
         };
-        let (objects, lists) = store(&scheme, &url, retry, connector)?;
+        let (objects, lists, never_blocks) = store(&scheme, &url, retry, connector)?;
         Ok(Location {
             objects,
             lists,
             prefix: Prefix::new(prefix),
             place: url.to_string(),
             endpoint: endpoint(|name| std::env::var(name).ok()),
+            never_blocks,
         })
     }
 }
@@ -161,22 +165,24 @@ fn checked(text: &str) -> Result<Url, LocationError> {
     Ok(url)
 }
 
-/// The store of a URL, and how it lists.
+/// The store of a URL, how it lists, and whether to ask it never blocks.
 fn store(
     scheme: &ObjectStoreScheme,
     url: &Url,
     retry: RetryConfig,
     connector: Connector,
-) -> Result<(Arc<dyn ObjectStore>, Lists), LocationError> {
+) -> Result<(Arc<dyn ObjectStore>, Lists, bool), LocationError> {
     Ok(match scheme {
         ObjectStoreScheme::AmazonS3 => {
             let builder = AmazonS3Builder::from_env().with_url(url.as_str());
             refuse_cleartext(&builder)?;
+            let never_blocks = has_credentials(&builder);
             let builder = builder.with_retry(retry).with_http_connector(connector);
             let store = Arc::new(builder.build()?);
             (
                 Arc::<object_store::aws::AmazonS3>::clone(&store),
                 Lists::Pages(store),
+                never_blocks,
             )
         }
         ObjectStoreScheme::GoogleCloudStorage => {
@@ -184,14 +190,14 @@ fn store(
             let builder = builder.with_retry(retry).with_http_connector(connector);
             let store = Arc::new(builder.build()?);
             let objects = Arc::<object_store::gcp::GoogleCloudStorage>::clone(&store);
-            (objects, Lists::Pages(store))
+            (objects, Lists::Pages(store), false)
         }
         ObjectStoreScheme::MicrosoftAzure => {
             let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
             let builder = builder.with_retry(retry).with_http_connector(connector);
             let store = Arc::new(builder.build()?);
             let objects = Arc::<object_store::azure::MicrosoftAzure>::clone(&store);
-            (objects, Lists::Pages(store))
+            (objects, Lists::Pages(store), false)
         }
         ObjectStoreScheme::Http => {
             let mut origin = url.clone();
@@ -201,7 +207,7 @@ fn store(
                 // Whoever writes http:// wants it.
                 .with_config(ClientConfigKey::AllowHttp, "true");
             let builder = builder.with_retry(retry).with_http_connector(connector);
-            (Arc::new(builder.build()?), Lists::Never)
+            (Arc::new(builder.build()?), Lists::Never, true)
         }
         _ => return Err(no_bucket(url.as_str())),
     })
@@ -213,6 +219,17 @@ fn no_bucket(text: &str) -> LocationError {
         "{text:?} leads to no bucket: a URL is SCHEME://BUCKET/PREFIX, with one of {}",
         SCHEMES.join(", ")
     ))
+}
+
+/// True if the credentials are at hand, or needless: others are read of files, again and again.
+fn has_credentials(builder: &AmazonS3Builder) -> bool {
+    let has = |key: &AmazonS3ConfigKey| builder.get_config_value(key).is_some();
+    let keys = [
+        AmazonS3ConfigKey::AccessKeyId,
+        AmazonS3ConfigKey::SecretAccessKey,
+    ];
+    let skips = builder.get_config_value(&AmazonS3ConfigKey::SkipSignature);
+    skips.as_deref() == Some("true") || keys.iter().all(has)
 }
 
 /// Refuses an endpoint without TLS that nobody has said to be wanted.

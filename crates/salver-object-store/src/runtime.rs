@@ -1,7 +1,7 @@
-//! The runtimes of a source: one thread each, which talks to the bucket and is started when it is first needed.
+//! The runtimes of a source: one thread each, which talks to the bucket and is started when it is first needed. What is short goes
+//! on on the event loop that asks for it.
 
 use std::borrow::Borrow;
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::hash::Hash;
 use std::io;
@@ -11,8 +11,10 @@ use std::time::Duration;
 use salver_coalesce::{Follower, Joined, Leader, SingleFlight};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tracing::Dispatch;
 use tracing::dispatcher::set_default;
+use tracing::instrument::WithSubscriber as _;
 
 use crate::failure::Failure;
 use crate::tier::DiskTier;
@@ -35,8 +37,10 @@ pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 pub(crate) struct LazyRuntime {
     runtime: Mutex<Option<Driven>>,
     is_apart: bool,
-    /// The tier that is told of what it has to write whenever nothing else is to be done.
+    /// The tier that is told of what it has to write once those who wait have it.
     tier: Option<Arc<DiskTier>>,
+    /// True if no work blocks, so that event loops may do it.
+    serves_loops: bool,
 }
 
 /// A runtime on a thread of its own, which ends when this is dropped; nobody waits for that: whoever drops it may be a loop, or that
@@ -49,10 +53,11 @@ struct Driven {
 }
 
 impl LazyRuntime {
-    /// A runtime for what somebody waits for, and has a tier write.
-    pub(crate) fn of_tier(tier: Option<Arc<DiskTier>>) -> Self {
+    /// A runtime for what somebody waits for, and has a tier write. Work that never blocks may be [led here](Self::lead_here).
+    pub(crate) fn new(tier: Option<Arc<DiskTier>>, never_blocks: bool) -> Self {
         LazyRuntime {
             tier,
+            serves_loops: never_blocks,
             ..LazyRuntime::default()
         }
     }
@@ -78,10 +83,7 @@ impl LazyRuntime {
             true => begin_apart,
             false => begin,
         };
-        let tier = self.tier.clone();
-        let tell = move || tier.iter().for_each(|tier| tier.tell());
         let started = Builder::new_current_thread()
-            .on_thread_park(tell)
             .max_blocking_threads(MOST_BLOCKING)
             .thread_name(NAME)
             .on_thread_start(begin)
@@ -106,7 +108,7 @@ impl LazyRuntime {
         &self,
         flights: &Flights<K, T>,
         key: &Q,
-        work: impl FnOnce(Flight<T>) -> F,
+        work: impl Fn(Flight<T>) -> F,
     ) -> io::Result<T>
     where
         K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
@@ -114,7 +116,11 @@ impl LazyRuntime {
         T: Clone + Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        Ok(wait(self.follow(flights, key, work)?)?)
+        match wait(self.follow(flights, key, &work)?) {
+            // The loop that it went on on has ended.
+            Err(failure) if failure.is_given_up() => Ok(wait(self.follow(flights, key, &work)?)?),
+            result => Ok(result?),
+        }
     }
 
     /// The same, but waits no longer than `most`: then `None`, and the work goes on.
@@ -172,9 +178,52 @@ impl LazyRuntime {
         K: Eq + Hash + Clone + Send + 'static,
         T: Clone + Send + 'static,
     {
-        self.handle()?
-            .spawn(async move { leader.complete(work.await) });
+        self.handle()?.spawn(self.led(leader, work));
         Ok(())
+    }
+
+    /// The same on the event loop that this thread is, if it is one and nothing blocks: the way to another thread and back takes
+    /// as long as the work.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn lead_here<K, T>(
+        &self,
+        leader: Leader<K, Result<T, Failure>>,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> io::Result<()>
+    where
+        K: Eq + Hash + Clone + Send + 'static,
+        T: Clone + Send + 'static,
+    {
+        let is_loop = self.serves_loops && salver_os::is_event_loop();
+        match Handle::try_current() {
+            Ok(here) if is_loop => {
+                here.spawn(self.led(leader, work).with_subscriber(Dispatch::none()));
+                Ok(())
+            }
+            _ => self.lead(leader, work),
+        }
+    }
+
+    fn led<K, T>(
+        &self,
+        leader: Leader<K, Result<T, Failure>>,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static
+    where
+        K: Eq + Hash + Clone + Send + 'static,
+        T: Clone + Send + 'static,
+    {
+        let tier = self.tier.clone();
+        async move {
+            leader.complete(work.await);
+            if let Some(tier) = tier {
+                // Those who wait on this thread go on before.
+                yield_now().await;
+                tier.tell();
+            }
+        }
     }
 }
 
@@ -185,15 +234,6 @@ fn log_nothing() {
     std::mem::forget(set_default(&Dispatch::none()));
 }
 
-thread_local! {
-    static IS_APART: Cell<bool> = const { Cell::new(false) };
-}
-
-/// True on the thread of a runtime that is apart: what goes on there only, nobody else is to need.
-pub(crate) fn is_apart() -> bool {
-    IS_APART.get()
-}
-
 /// The start of a thread that somebody waits for: loops go before it, as they ask for shorter slices.
 fn begin() {
     log_nothing();
@@ -202,6 +242,5 @@ fn begin() {
 /// The start of a thread that nobody waits for.
 fn begin_apart() {
     log_nothing();
-    IS_APART.set(true);
     salver_os::run_behind_others();
 }

@@ -96,11 +96,12 @@ impl ObjectStoreSource {
             prefix,
             place,
             endpoint,
+            never_blocks,
         } = location;
         let tier = BucketTier::new(&settings, &format!("{endpoint}{place}"));
         let store = Arc::clone(&objects);
         let bucket = Arc::new(Bucket::new(objects, lists, &settings));
-        let runtime = Arc::new(LazyRuntime::of_tier(settings.tier.clone()));
+        let runtime = Arc::new(LazyRuntime::new(settings.tier.clone(), never_blocks));
         let slices = Arc::new(Slices::new(
             Arc::clone(&bucket),
             Arc::clone(&runtime),
@@ -205,10 +206,12 @@ impl Seen {
             return Ok(Some(found.clone()));
         }
         let awaited = self.awaited.take_if(|(of, _)| of == path);
-        let Some(found) = awaited.and_then(|(_, flight)| flight.now_or_never()) else {
-            return Ok(None);
+        let found = match awaited.and_then(|(_, flight)| flight.now_or_never()) {
+            // The loop that it went on on has ended.
+            Some(Err(failure)) if failure.is_given_up() => return Ok(None),
+            Some(found) => found?,
+            None => return Ok(None),
         };
-        let found = found?;
         self.found.insert(path.to_vec(), found.clone());
         Ok(Some(found))
     }

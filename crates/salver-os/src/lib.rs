@@ -13,6 +13,7 @@ mod background;
 mod beneath;
 #[cfg(target_os = "linux")]
 mod clock;
+mod event_loop;
 #[cfg(unix)]
 mod file_calls;
 #[cfg(all(target_os = "linux", feature = "server"))]
@@ -46,6 +47,7 @@ pub use background::{
 };
 #[cfg(unix)]
 pub use beneath::Directory;
+pub use event_loop::{become_event_loop, is_event_loop};
 #[cfg(all(target_os = "linux", feature = "server"))]
 pub use given_sockets::{GivenSockets, take_given_sockets};
 pub use memory::use_small_pages;

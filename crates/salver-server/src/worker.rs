@@ -60,6 +60,7 @@ pub(crate) fn run(
             turns::note_wait();
         })
         .build_local(LocalOptions::default())?;
+    salver_os::become_event_loop();
     runtime.block_on(serve(first, links, accepts))
 }
 

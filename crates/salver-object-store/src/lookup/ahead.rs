@@ -27,7 +27,7 @@ impl Lookups {
         let (begun, flight) = (leader.follower(), leader.follower());
         let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
         // Without a thread nothing is begun.
-        self.runtime.lead(leader, look).ok().map(|()| begun)
+        self.runtime.lead_here(leader, look).ok().map(|()| begun)
     }
 
     /// Begins to compare a path whose object has this key, and which was compared then, by itself or with others, if somebody does
@@ -55,10 +55,12 @@ impl Lookups {
         };
         let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
         let flight = leader.follower();
+        // Without a thread there is no comparison.
+        let Some(page) = page else {
+            let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
+            return drop(self.runtime.lead_here(leader, look));
+        };
         let compare = async move {
-            let Some(page) = page else {
-                return lookups.look_unless_known(path, Some(ahead), &flight).await;
-            };
             let asked = page.compare(ahead).await;
             let known = lookups.known().get(&*path);
             match known.filter(|known| !known.is_invalid && known.asked >= asked) {
@@ -66,7 +68,6 @@ impl Lookups {
                 None => lookups.look_unless_known(path, None, &flight).await,
             }
         };
-        // Without a thread there is no comparison.
         drop(self.runtime.lead(leader, compare));
     }
 

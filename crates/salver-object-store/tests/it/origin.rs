@@ -74,8 +74,13 @@ impl Origin {
     }
 
     fn source(&self, timeout: Duration) -> ObjectStoreSource {
+        self.reused(timeout, Duration::ZERO)
+    }
+
+    /// A source that tells again what it was told so long ago at most.
+    fn reused(&self, timeout: Duration, revalidate: Duration) -> ObjectStoreSource {
         let settings = Settings {
-            revalidate: Duration::ZERO,
+            revalidate,
             timeout,
             ..Settings::default()
         };
@@ -376,4 +381,66 @@ fn an_answer_of_another_length_than_it_says_is_no_version() {
     }
     origin.next(0, Instead::Truncated);
     assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content");
+}
+
+/// A thread that is an event loop, and ends once `work` has.
+fn event_loop<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    std::thread::spawn(|| {
+        salver_os::become_event_loop();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(work)
+    })
+}
+
+#[test]
+fn a_look_goes_on_on_the_loop_that_asks_and_begins_anew_if_that_ends() {
+    let origin = Origin::start(&[("/files/a", b"content")]);
+    let source = origin.reused(PATIENT, Duration::from_secs(60));
+    origin.next(1, Instead::Silence);
+    let (of_loop, view) = (
+        Arc::clone(&origin),
+        source.view(Patience::MustNotWait).unwrap(),
+    );
+    let first = Arc::clone(&view);
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        let view = source.view(Patience::MayWait).unwrap();
+        told.recv().unwrap();
+        read(&*view, b"a", 0, 9).unwrap()
+    });
+    let ends = event_loop(async move {
+        assert!(would_block(&*first));
+        while of_loop.requests.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Most likely that thread waits for this look when the loop ends.
+        tell.send(()).unwrap();
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+    });
+    ends.join().unwrap();
+    let stays = event_loop(async move {
+        // What it waited for has ended without a result, which is no answer.
+        view.awaited().unwrap().await;
+        while would_block(&*view) {
+            match view.awaited() {
+                Some(awaited) => awaited.await,
+                None => tokio::task::yield_now().await,
+            }
+        }
+        view.stat(b"a", Patience::MustNotWait).unwrap()
+    });
+    assert_eq!(stays.join().unwrap().identity.length, 7);
+    assert_eq!(waiting.join().unwrap(), b"content");
+    // One was silent, and the other for both.
+    assert_eq!(origin.requests.load(Ordering::SeqCst), 2);
+}
+
+/// True if a look at `a` would wait.
+fn would_block(view: &dyn View) -> bool {
+    let found = view.stat(b"a", Patience::MustNotWait);
+    found.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }

@@ -32,6 +32,16 @@ pub(crate) type Flights<K, T> = SingleFlight<K, Result<T, Failure>>;
 /// The flight that work is done for, by which it is seen whether its key was forgotten meanwhile.
 pub(crate) type Flight<T> = Follower<Result<T, Failure>>;
 
+/// Where work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the thread of the runtime.
+    Thread,
+    /// On the event loop that this thread is, if it is one and the work never blocks: the way to another thread and back takes as
+    /// long as what is short.
+    EventLoop,
+}
+
 /// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
 #[derive(Debug, Default)]
 pub(crate) struct LazyRuntime {
@@ -53,7 +63,7 @@ struct Driven {
 }
 
 impl LazyRuntime {
-    /// A runtime for what somebody waits for, and has a tier write. Work that never blocks may be [led here](Self::lead_here).
+    /// A runtime for what somebody waits for, and has a tier write. Work that never blocks may go on on [event loops](Place).
     pub(crate) fn new(tier: Option<Arc<DiskTier>>, never_blocks: bool) -> Self {
         LazyRuntime {
             tier,
@@ -159,18 +169,19 @@ impl LazyRuntime {
             Joined::Follower(follower) => follower,
             Joined::Leader(leader) => {
                 let (follower, flight) = (leader.follower(), leader.follower());
-                self.lead(leader, work(flight))?;
+                self.lead(Place::Thread, leader, work(flight))?;
                 follower
             }
         })
     }
 
-    /// Begins work for all who wait with the leader.
+    /// Begins work for all who wait with the leader, at this place.
     ///
     /// # Errors
     /// The system gives no thread.
     pub(crate) fn lead<K, T>(
         &self,
+        place: Place,
         leader: Leader<K, Result<T, Failure>>,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> io::Result<()>
@@ -178,52 +189,23 @@ impl LazyRuntime {
         K: Eq + Hash + Clone + Send + 'static,
         T: Clone + Send + 'static,
     {
-        self.handle()?.spawn(self.led(leader, work));
-        Ok(())
-    }
-
-    /// The same on the event loop that this thread is, if it is one and nothing blocks: the way to another thread and back takes
-    /// as long as the work.
-    ///
-    /// # Errors
-    /// The system gives no thread.
-    pub(crate) fn lead_here<K, T>(
-        &self,
-        leader: Leader<K, Result<T, Failure>>,
-        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
-    ) -> io::Result<()>
-    where
-        K: Eq + Hash + Clone + Send + 'static,
-        T: Clone + Send + 'static,
-    {
-        let is_loop = self.serves_loops && salver_os::is_event_loop();
-        match Handle::try_current() {
-            Ok(here) if is_loop => {
-                here.spawn(self.led(leader, work).with_subscriber(Dispatch::none()));
-                Ok(())
-            }
-            _ => self.lead(leader, work),
-        }
-    }
-
-    fn led<K, T>(
-        &self,
-        leader: Leader<K, Result<T, Failure>>,
-        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
-    ) -> impl Future<Output = ()> + Send + 'static
-    where
-        K: Eq + Hash + Clone + Send + 'static,
-        T: Clone + Send + 'static,
-    {
+        let is_here = place == Place::EventLoop && self.serves_loops && salver_os::is_event_loop();
+        let handle = match Handle::try_current() {
+            Ok(here) if is_here => here,
+            _ => self.handle()?,
+        };
         let tier = self.tier.clone();
-        async move {
+        let work = async move {
             leader.complete(work.await);
             if let Some(tier) = tier {
                 // Those who wait on this thread go on before.
                 yield_now().await;
                 tier.tell();
             }
-        }
+        };
+        // The engine says what becomes of it.
+        handle.spawn(work.with_subscriber(Dispatch::none()));
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::bucket::Bucket;
 use crate::bucket_tier::BucketTier;
 use crate::failure::Failure;
 use crate::object::Object;
-use crate::runtime::{Flights, LazyRuntime};
+use crate::runtime::{Flights, LazyRuntime, Place};
 use crate::settings::Settings;
 
 /// The bytes that a slice takes besides its own.
@@ -112,7 +112,7 @@ impl Slices {
         if let Joined::Leader(leader) = self.flights.join(&key) {
             // Whoever needs it finds out why it cannot be had.
             let ahead = Arc::clone(self).fetch_ahead(Arc::clone(object), number);
-            let _ = self.runtime.lead(leader, ahead);
+            let _ = self.runtime.lead(Place::Thread, leader, ahead);
         }
     }
 

@@ -10,7 +10,7 @@ use super::by_page::PageUnderWay;
 use super::{Found, LookupResult, Lookups};
 use crate::bucket;
 use crate::pages::Turn;
-use crate::runtime::Flight;
+use crate::runtime::{Flight, Place};
 
 type LookLeader = Leader<Arc<[u8]>, LookupResult>;
 
@@ -27,7 +27,10 @@ impl Lookups {
         let (begun, flight) = (leader.follower(), leader.follower());
         let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
         // Without a thread nothing is begun.
-        self.runtime.lead_here(leader, look).ok().map(|()| begun)
+        self.runtime
+            .lead(Place::EventLoop, leader, look)
+            .ok()
+            .map(|()| begun)
     }
 
     /// Begins to compare a path whose object has this key, and which was compared then, by itself or with others, if somebody does
@@ -58,7 +61,7 @@ impl Lookups {
         // Without a thread there is no comparison.
         let Some(page) = page else {
             let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
-            return drop(self.runtime.lead_here(leader, look));
+            return drop(self.runtime.lead(Place::EventLoop, leader, look));
         };
         let compare = async move {
             let asked = page.compare(ahead).await;
@@ -68,7 +71,7 @@ impl Lookups {
                 None => lookups.look_unless_known(path, None, &flight).await,
             }
         };
-        drop(self.runtime.lead(leader, compare));
+        drop(self.runtime.lead(Place::Thread, leader, compare));
     }
 
     /// The turn of a look that nobody waits for, and the lead of it, unless somebody has that or the store may not be asked at once.

@@ -1,5 +1,6 @@
 //! Looks that are under way before somebody waits for them, or without anybody.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,14 +24,22 @@ impl Lookups {
             return None;
         }
         let (ahead, leader) = self.lead_look(path)?;
-        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-        let (begun, flight) = (leader.follower(), leader.follower());
-        let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
+        let begun = leader.follower();
         // Without a thread nothing is begun.
-        self.runtime
-            .lead(Place::EventLoop, leader, look)
-            .ok()
-            .map(|()| begun)
+        self.look_ahead(path, ahead, leader).ok().map(|()| begun)
+    }
+
+    /// Begins to look at a path by itself, on this event loop if it is one.
+    fn look_ahead(
+        self: &Arc<Self>,
+        path: &[u8],
+        ahead: bucket::Turn,
+        leader: LookLeader,
+    ) -> io::Result<()> {
+        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let flight = leader.follower();
+        let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
+        self.runtime.lead(Place::EventLoop, leader, look)
     }
 
     /// Begins to compare a path whose object has this key, and which was compared then, by itself or with others, if somebody does
@@ -56,13 +65,12 @@ impl Lookups {
         let Some(leader) = leader else {
             return self.bucket.give_back(ahead);
         };
-        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-        let flight = leader.follower();
         // Without a thread there is no comparison.
         let Some(page) = page else {
-            let look = async move { lookups.look_unless_known(path, Some(ahead), &flight).await };
-            return drop(self.runtime.lead(Place::EventLoop, leader, look));
+            return drop(self.look_ahead(path, ahead, leader));
         };
+        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+        let flight = leader.follower();
         let compare = async move {
             let asked = page.compare(ahead).await;
             let known = lookups.known().get(&*path);

@@ -11,10 +11,10 @@ FUZZ_SECONDS ?= 30
 STEPS := msrv bench-test format tests-build tests-run
 MORE_STEPS := lint docs [ doc-tests features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes worst in-pairs ] apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
-# take much of the machine, which run in pairs; and those that measure, which have it for themselves.
+# take much of the machine, which run in pairs; and those that measure time, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
-IN_PAIRS := huge soak reloads
-APART := cold descriptors idle_memory strategies truth
+IN_PAIRS := huge soak reloads idle_memory descriptors
+APART := cold strategies truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver
@@ -137,12 +137,12 @@ every-mode: ## The exchange table in every mode over TLS, too
 	CARGO="$(CARGO)" scripts/tests.py build it
 	scripts/tests.py run 1 it -- in_every_mode --include-ignored
 
-in-pairs: ## Integration tests that take much of the machine, two at a time: a huge file, torn answers, reloads
+in-pairs: ## Integration tests that take much of the machine, two at a time: a huge file, torn answers, reloads, memory, descriptors
 	$(BUILD)
 	CARGO="$(CARGO)" scripts/tests.py build $(IN_PAIRS)
 	scripts/tests.py run 2 $(IN_PAIRS) -- --test-threads=1
 
-apart: ## Integration tests that measure, one at a time: memory, slow disks, the load generator, ways to send
+apart: ## Integration tests that measure time, one at a time: slow disks, the load generator, ways to send
 	$(BUILD)
 	CARGO="$(CARGO)" scripts/tests.py build $(APART)
 	scripts/tests.py run 1 $(APART) -- --test-threads=1

@@ -29,7 +29,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strac
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 x86_64-w64-mingw32-dlltool:binutils-mingw-w64-x86-64 $(UI_TOOLS)
+MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
 # What packages are made of a program with, and tried with.
 PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 UI_TESTS := crates/salver-bench/ui-tests
@@ -361,7 +361,6 @@ windows: ## The program for Windows as a zip in target/windows, cross-compiled
 	CARGO="$(CARGO)" packaging/windows/build.sh
 
 windows-check: ## Whether the program, salver-tower and salver-embed still compile for Windows
-	$(call need,x86_64-w64-mingw32-dlltool:binutils-mingw-w64-x86-64)
 	exports=$$(CARGO="$(CARGO)" packaging/windows/toolchain.sh check) && eval "$$exports" && \
 		$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver-embed -p salver
 

@@ -38,7 +38,7 @@ if [ "$(cat "$root/made-of" 2> /dev/null)" != "$of" ]; then
 	mkdir -p "$root/debs/partial" "$root/debian"
 	echo "toolchain.sh: fetching rustc-web and its sources" >&2
 	apt-get install -y -q --download-only --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dir::Cache::archives="$root/debs" \
-		rustc-web rust-web-src >&2
+		rustc-web rust-web-src binutils-mingw-w64-x86-64 >&2
 	for package in "$root"/debs/*.deb; do
 		dpkg-deb -x "$package" "$root/debian"
 	done
@@ -55,9 +55,10 @@ if [ ! -e "$root/$kind/is-made" ]; then
 	mkdir -p "$sysroot/lib/rustlib/$target/lib" "$root/$kind/one/src"
 	ln -s "$root/debian/usr/lib/rustlib/$host" "$sysroot/lib/rustlib/$host"
 	ln -s "$root/debian/usr/lib/rustlib/src" "$sysroot/lib/rustlib/src"
+	# It makes import libraries of std even where it only checks, by a program of binutils.
 	cat > "$rustc" <<-END
 		#!/bin/sh
-		LD_LIBRARY_PATH=$root/debian/usr/lib/x86_64-linux-gnu exec $root/debian/usr/bin/rustc --sysroot $sysroot "\$@"
+		PATH=\$PATH:$root/debian/usr/bin LD_LIBRARY_PATH=$root/debian/usr/lib/x86_64-linux-gnu exec $root/debian/usr/bin/rustc --sysroot $sysroot "\$@"
 	END
 	chmod +x "$rustc"
 	# A package of nothing, whose std is built with it. What that takes is unstable: nothing else is compiled so.

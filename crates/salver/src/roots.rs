@@ -25,7 +25,7 @@ const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
 
 /// How often what is known of a store in a bucket is looked at within [`POINTER_LOOKED_AT`], and within a longer time no less: it
 /// lies in memory, its own thread asks, and that may be told to do so at once.
-const LOOKS_AT_MEMORY: u32 = 20;
+const LOOKS_AT_MEMORY: u32 = 100;
 
 /// The path from the root of the file system.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {

@@ -1,6 +1,7 @@
 //! The watch of a store in a bucket: a thread that asks for `current` once in a while, and at once if it is wanted.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,8 +54,8 @@ struct WatchState {
     latest: Option<Arc<ReleaseView>>,
     /// The version of `current` that this is of.
     version: Option<ObjectVersion>,
-    /// True if what else there is in the store has not been looked at since the last switch.
-    owes_rest: bool,
+    /// The moment from which on it is looked at what else there is in the store, if it has not been since the last switch.
+    rest_from: Option<Instant>,
     /// True if that was put off already, for somebody had said that there is something new.
     has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
@@ -135,7 +136,7 @@ impl WatchState {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
-            (false, false) if self.owes_rest => REST_AFTER.min(period),
+            (false, false) if self.rest_from.is_some() => REST_AFTER.min(period),
             (false, false) => period,
         };
         match self.is_told {
@@ -157,17 +158,18 @@ impl Watched {
     fn run(self: Arc<Self>) {
         let mut begun = None;
         while self.is_due(begun) {
-            begun = Some(Instant::now());
-            let version = {
+            let now = Instant::now();
+            begun = Some(now);
+            let (version, is_wanted) = {
                 let mut state = self.state();
                 state.begun += 1;
-                (state.is_wanted, state.is_told) = (false, false);
-                state.version.clone()
+                state.is_told = false;
+                (state.version.clone(), mem::take(&mut state.is_wanted))
             };
-            let looked = self.look(version.as_ref());
+            let looked = self.look(version.as_ref(), is_wanted);
             let mut state = self.state();
             state.ended = state.begun;
-            self.note(&mut state, looked);
+            self.note(&mut state, looked, now);
             drop(state);
             self.changed.notify_all();
         }
@@ -191,7 +193,11 @@ impl Watched {
     }
 
     /// One look: the view that is there now, and its version; nothing if it is that of the version which is known.
-    fn look(self: &Arc<Self>, known: Option<&ObjectVersion>) -> io::Result<Option<Seen>> {
+    fn look(
+        self: &Arc<Self>,
+        known: Option<&ObjectVersion>,
+        is_wanted: bool,
+    ) -> io::Result<Option<Seen>> {
         let change = match known {
             Some(known) => self.bucket.get_if_changed(CURRENT, MOST_BYTES, known)?,
             None => match self.bucket.get(CURRENT, MOST_BYTES)? {
@@ -200,7 +206,7 @@ impl Watched {
             },
         };
         let BucketObject { content, version } = match change {
-            ObjectChange::Same => return self.look_at_rest(),
+            ObjectChange::Same => return self.look_at_rest(is_wanted),
             ObjectChange::Changed(object) => object,
             ObjectChange::Gone => {
                 let what = "there is no release: `salver deploy DIR --to STORE` makes one";
@@ -232,12 +238,14 @@ impl Watched {
         }))
     }
 
-    /// The view and the version that are known, with all that there is in the store, if that has not been looked at yet.
-    fn look_at_rest(self: &Arc<Self>) -> io::Result<Option<Seen>> {
+    /// The view and the version that are known, with all that there is in the store, if that has not been looked at yet and is due
+    /// or wanted: a look that an event brings may come a moment after the switch that it tells of.
+    fn look_at_rest(self: &Arc<Self>, is_wanted: bool) -> io::Result<Option<Seen>> {
         let owed = {
             let state = self.state();
             let known = state.latest.clone().zip(state.version.clone());
-            known.filter(|_| state.owes_rest)
+            let is_due = |from: Instant| is_wanted || Instant::now() >= from;
+            known.filter(|_| state.rest_from.is_some_and(is_due))
         };
         let Some((latest, version)) = owed else {
             return Ok(None);
@@ -262,8 +270,8 @@ impl Watched {
         Box::new(self.blobs.of(watch))
     }
 
-    /// Notes what a look has brought. Where it has failed, what is held stays.
-    fn note(&self, state: &mut WatchState, looked: io::Result<Option<Seen>>) {
+    /// Notes what a look that began then has brought. Where it has failed, what is held stays.
+    fn note(&self, state: &mut WatchState, looked: io::Result<Option<Seen>>, begun: Instant) {
         let place = self.store.path();
         match looked {
             Ok(seen) => {
@@ -272,7 +280,9 @@ impl Watched {
                 }
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
-                    (state.owes_rest, state.has_put_off) = (!seen.is_whole, false);
+                    let rest_from = begun + REST_AFTER.min(self.period);
+                    state.rest_from = (!seen.is_whole).then_some(rest_from);
+                    state.has_put_off = false;
                 }
             }
             Err(error) => {
@@ -376,7 +386,7 @@ mod tests {
         check(false, true, Duration::ZERO, TOLD_SHORTEST);
         // After a switch the rest of the store is looked at before long.
         let state = WatchState {
-            owes_rest: true,
+            rest_from: Some(Instant::now()),
             ..WatchState::default()
         };
         assert_eq!(state.pause(millis(875)), REST_AFTER);

@@ -252,12 +252,17 @@ fn what_else_a_store_has_is_asked_for_after_a_switch() {
         let (site, bucket, source) = told(Duration::from_secs(3600));
         site.deploy_to(&bucket).unwrap();
         bucket.asked();
+        let since = Instant::now();
         source.look_now();
         wait_for(&source, b"new");
-        let (mut asked, since) = (bucket.asked(), Instant::now());
+        let mut asked = bucket.asked();
         let is = |what: &'static str| move |asked: &String| asked.starts_with(what);
         // Whoever goes on telling of something new puts it off, and not for ever.
         while !asked.iter().any(is("LIST previews")) {
+            if asked.iter().any(is("LIST")) {
+                let least = Duration::from_millis(200);
+                assert!(since.elapsed() >= least, "beside the switch");
+            }
             assert!(since.elapsed() < Duration::from_secs(120), "in vain");
             if goes_on_telling {
                 source.look_now();

@@ -1,5 +1,6 @@
 //! The files of a store: what each says, and how it is written so that it is whole or not there.
 
+pub(crate) mod bundle;
 pub(crate) mod current;
 pub(crate) mod digest;
 pub(crate) mod durable;

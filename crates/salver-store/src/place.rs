@@ -10,7 +10,7 @@ pub(crate) mod incoming;
 mod makes;
 mod objects;
 pub(crate) mod side_by_side;
-mod uploads;
+pub(crate) mod uploads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +43,9 @@ pub(crate) trait Place: Makes + fmt::Debug + Send + Sync {
 
     /// The text of a file of at most so many bytes; `None` if there is none.
     fn text(&self, name: &str, most: u64) -> Result<Option<String>, Error>;
+
+    /// The content of `current`; `None` if there is none.
+    fn current(&self) -> Result<Option<Vec<u8>>, Error>;
 
     /// True if there is such a file.
     fn has(&self, name: &str) -> Result<bool, Error>;
@@ -114,15 +117,15 @@ pub(crate) trait Changes: fmt::Debug + Send {
     /// Removes files, if they are there, so that they stay away.
     fn remove(&mut self, names: &[String]) -> Result<(), Error>;
 
-    /// Makes a release the current one: the switch.
-    fn switch(&mut self, current: &Current) -> Result<(), Error>;
+    /// Makes a release the current one: the switch. Its bundle, if there is one, comes with it where that is of use.
+    fn switch(&mut self, current: &Current, bundle: &[u8]) -> Result<(), Error>;
 }
 
 /// What a store says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoreState {
-    /// The text of `current`; `None` if there is none.
-    pub(crate) current: Option<String>,
+    /// The content of `current`; `None` if there is none.
+    pub(crate) current: Option<Vec<u8>>,
     /// That of the journal.
     pub(crate) journal: String,
 }

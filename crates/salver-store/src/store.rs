@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::bucket::Bucket;
 use crate::error::Error;
-use crate::files::current::{self, Current};
+use crate::files::bundle::Bundle;
+use crate::files::current::Current;
 use crate::files::digest::BlobDigest;
 use crate::files::journal::{self, Action, Journal, JournalEntry};
 use crate::files::layout::{self, BLOBS, CURRENT, FORMAT, JOURNAL, Layout, MANIFESTS, PREVIEWS};
@@ -164,13 +165,22 @@ impl Store {
     }
 
     pub(crate) fn read_current(&self) -> Result<Option<Current>, Error> {
-        let text = self.place.text(CURRENT, current::MOST_BYTES)?;
-        text.map(|text| self.parse_current(&text)).transpose()
+        let content = self.place.current()?;
+        let parsed = content.map(|content| self.parse_current(&content));
+        Ok(parsed.transpose()?.map(|(current, _)| current))
     }
 
-    /// What the text of `current` says.
-    pub(crate) fn parse_current(&self, text: &str) -> Result<Current, Error> {
-        Current::parse(text).ok_or_else(|| {
+    /// What `current` says, and its bundle, if it has one.
+    pub(crate) fn parse_current(&self, content: &[u8]) -> Result<(Current, Option<Bundle>), Error> {
+        let parse = || {
+            let (current, rest) = Current::parse(content)?;
+            if rest.is_empty() {
+                return Some((current, None));
+            }
+            let bundle = Bundle::parse(rest, &current.release)?;
+            Some((current, Some(bundle)))
+        };
+        parse().ok_or_else(|| {
             Error::Damaged(format!(
                 "{:?} names no release: `salver rollback STORE ID` names one anew",
                 self.place.within(CURRENT)

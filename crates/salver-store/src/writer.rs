@@ -79,9 +79,10 @@ impl Writer {
         self.journal = Journal::parse(&state.journal);
         let last = self.journal.entries.iter().map(|entry| entry.change).max();
         let last = last.unwrap_or(0);
-        let current = state.current.map(|text| self.store.parse_current(&text));
+        let current = state.current;
+        let current = current.map(|content| self.store.parse_current(&content));
         (self.current, self.seen) = match current {
-            Some(Ok(current)) => {
+            Some(Ok((current, _))) => {
                 let seen = current.change;
                 (Some(current), seen)
             }
@@ -145,10 +146,11 @@ impl Writer {
             && !self.changes.is_alone()
         {
             // Whoever is about to switch has seen another `current`, and loses.
-            self.set_current(Current {
+            let closed = Current {
                 release: current.release.clone(),
                 change: self.last_change,
-            })?;
+            };
+            self.set_current(closed, &[])?;
         }
         let mut named = Vec::new();
         for preview in self.store.each_preview()? {
@@ -218,13 +220,13 @@ impl Writer {
 
     /// Makes a release the current one: the switch, one rename or one conditional request. With the one that is current
     /// already, whoever serves the store looks at all else anew.
-    pub(crate) fn switch(&mut self, release: ReleaseId) -> Result<(), Error> {
+    pub(crate) fn switch(&mut self, release: ReleaseId, bundle: &[u8]) -> Result<(), Error> {
         let change = self.last_change + 1;
-        self.set_current(Current { release, change })
+        self.set_current(Current { release, change }, bundle)
     }
 
-    fn set_current(&mut self, current: Current) -> Result<(), Error> {
-        self.changes.switch(&current)?;
+    fn set_current(&mut self, current: Current, bundle: &[u8]) -> Result<(), Error> {
+        self.changes.switch(&current, bundle)?;
         (self.last_change, self.seen) = (current.change, current.change);
         self.current = Some(current);
         Ok(())

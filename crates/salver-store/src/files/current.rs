@@ -7,12 +7,16 @@
 //! ```
 //!
 //! The number counts all changes of the store: whoever serves it compares the file, and reads the rest of the store
-//! anew only if it has changed.
+//! anew only if it has changed. In a bucket a [bundle](super::bundle) may follow these lines.
 
+use crate::files::bundle;
 use crate::files::release_id::ReleaseId;
 
+/// The most bytes of the lines.
+pub(crate) const MOST_LINE_BYTES: u64 = 256;
+
 /// The longest such file, in bytes.
-pub(crate) const MOST_BYTES: u64 = 256;
+pub(crate) const MOST_BYTES: u64 = MOST_LINE_BYTES + bundle::MOST_BYTES as u64;
 
 /// The current release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +32,11 @@ impl Current {
         format!("salver-current 1\nrelease {release}\nchange {change}\n")
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// What the lines say that these bytes begin with, and the bytes that follow them.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let length = bytes.split_inclusive(|byte| *byte == b'\n').take(3);
+        let (text, rest) = bytes.split_at_checked(length.map(<[u8]>::len).sum())?;
+        let text = std::str::from_utf8(text).ok()?;
         let mut lines = text.lines().skip(1);
         let release = lines.next()?.strip_prefix("release ")?;
         let change = lines.next()?.strip_prefix("change ")?;
@@ -36,7 +44,7 @@ impl Current {
             release: ReleaseId::parse(release)?,
             change: change.parse().ok()?,
         };
-        (current.to_text() == text).then_some(current)
+        (current.to_text() == text).then_some((current, rest))
     }
 }
 
@@ -54,25 +62,29 @@ mod tests {
             change: 17,
         };
         let text = current.to_text();
-        assert_eq!(Current::parse(&text), Some(current));
+        let parse = |text: &str| Current::parse(text.as_bytes()).map(|(current, _)| current);
+        for rest in ["", "x", "\n", "two\nlines\n"] {
+            let followed = text.clone() + rest;
+            let expected = Some((current.clone(), rest.as_bytes()));
+            assert_eq!(Current::parse(followed.as_bytes()), expected);
+        }
         for at in 0..text.len() {
-            assert_eq!(Current::parse(text.get(..at).unwrap()), None, "{at}");
+            assert_eq!(parse(text.get(..at).unwrap()), None, "{at}");
         }
         for wrong in [
             text.replace("current 1", "current 2"),
             text.replace("17", "017"),
             text.replace("17", "-1"),
-            format!("{text}x"),
             text.replace('\n', "\r\n"),
         ] {
-            assert_eq!(Current::parse(&wrong), None, "{wrong}");
+            assert_eq!(parse(&wrong), None, "{wrong}");
         }
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "\\PC*") {
-            let _ = Current::parse(&text);
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Current::parse(&bytes);
         }
     }
 }

@@ -62,18 +62,26 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
 
 /// The text of a file of at most so many bytes; `None` if there is none.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<Option<String>, Error> {
+    let text = read_bytes(path, most)?.map(String::from_utf8).transpose();
+    text.map_err(|_| {
+        let what = "it is no text of UTF-8";
+        Error::at(path)(io::Error::new(io::ErrorKind::InvalidData, what))
+    })
+}
+
+/// The content of a file of at most so many bytes; `None` if there is none.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
     let read = || {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let file = File::open(path)?;
-        file.take(most.saturating_add(1))
-            .read_to_string(&mut text)?;
-        match u64::try_from(text.len()).is_ok_and(|length| length <= most) {
-            true => Ok(text),
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        match u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
+            true => Ok(bytes),
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long")),
         }
     };
     match read() {
-        Ok(text) => Ok(Some(text)),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::at(path)(error)),
     }

@@ -5,7 +5,9 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use crate::error::Error;
+use crate::files::current;
 use crate::files::digest::BlobDigest;
+use crate::files::durable::read_bytes;
 use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
 
@@ -55,6 +57,11 @@ impl Layout {
 
     pub(crate) fn format(&self) -> PathBuf {
         self.root.join(FORMAT.0)
+    }
+
+    /// The content of `current`; `None` if there is none.
+    pub(crate) fn read_current(&self) -> Result<Option<Vec<u8>>, Error> {
+        read_bytes(&self.path(CURRENT), current::MOST_BYTES)
     }
 
     pub(crate) fn lock(&self) -> PathBuf {

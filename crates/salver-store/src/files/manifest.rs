@@ -28,6 +28,17 @@ use salver_assets::digest::KnownDigests;
 use crate::files::digest::BlobDigest;
 use crate::files::release_id::ReleaseId;
 
+/// The begin of the last line of a manifest, with the end of the line before it.
+const BEFORE_END: &[u8] = b"\nend ";
+
+/// The length of the manifest that bytes begin with, if one has its end in them.
+pub(crate) fn length_of(bytes: &[u8]) -> Option<usize> {
+    let mut windows = bytes.windows(BEFORE_END.len());
+    let last = windows.position(|window| window == BEFORE_END)? + 1;
+    let length = bytes.get(last..)?.iter().position(|byte| *byte == b'\n')?;
+    Some(last + length + 1)
+}
+
 /// The most files of a release.
 pub(crate) const MOST_FILES: usize = 1_000_000;
 

@@ -111,6 +111,10 @@ impl Place for BucketPlace {
         Ok(self.objects.read(name, most)?.map(|(text, _)| text))
     }
 
+    fn current(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.objects.current()?.map(|(content, _)| content))
+    }
+
     fn has(&self, name: &str) -> Result<bool, Error> {
         let length = self.objects.bucket().length(name);
         Ok(length.map_err(Error::at(&self.within(name)))?.is_some())

@@ -37,27 +37,26 @@ impl BucketChanges {
     fn replace(
         &self,
         name: &str,
-        text: &str,
+        content: &[u8],
         known: Option<&ObjectVersion>,
     ) -> Result<ObjectVersion, Error> {
         let condition = known.map_or(PutCondition::Absent, |known| {
             PutCondition::Same(known.clone())
         });
         let bucket = self.objects.bucket();
-        let put = bucket.put(name, text.as_bytes().to_vec(), &condition);
+        let put = bucket.put(name, content.to_vec(), &condition);
         if let Ok(PutOutcome::Put(version)) = put {
             return Ok(version);
         }
         // The answer may have been lost, and another attempt have met the first: what is there says who has won.
-        let most = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let most = u64::try_from(content.len()).unwrap_or(u64::MAX);
         let there = bucket.get(name, most.max(current::MOST_BYTES));
         match (there, put) {
-            (Ok(Some(object)), _) if object.content == text.as_bytes() => Ok(object.version),
+            (Ok(Some(object)), _) if object.content == content => Ok(object.version),
             (_, Err(error)) => Err(Error::at(&self.objects.within(name))(error)),
             (Ok(Some(object)), _) => {
-                let text = String::from_utf8(object.content).ok();
-                let now = text.and_then(|text| Current::parse(&text));
-                Err(overtaken(now.as_ref()))
+                let now = Current::parse(&object.content);
+                Err(overtaken(now.map(|(now, _)| now).as_ref()))
             }
             _ => Err(overtaken(None)),
         }
@@ -82,7 +81,7 @@ impl Changes for BucketChanges {
     }
 
     fn state(&mut self) -> Result<StoreState, Error> {
-        let current = self.objects.read(CURRENT, current::MOST_BYTES)?;
+        let current = self.objects.current()?;
         let (current, version) = current.unzip();
         self.current = version;
         let journal = self.objects.read(JOURNAL, journal::MOST_BYTES)?;
@@ -126,7 +125,7 @@ impl Changes for BucketChanges {
         for entry in entries {
             text.push_str(&format!("{entry}\n"));
         }
-        let version = self.replace(JOURNAL, &text, known.as_ref())?;
+        let version = self.replace(JOURNAL, text.as_bytes(), known.as_ref())?;
         self.journal = (text, Some(version));
         Ok(())
     }
@@ -144,8 +143,9 @@ impl Changes for BucketChanges {
         for_each((names, AT_ONCE), remove, &mut |_| true)
     }
 
-    fn switch(&mut self, current: &Current) -> Result<(), Error> {
-        let version = self.replace(CURRENT, &current.to_text(), self.current.as_ref())?;
+    fn switch(&mut self, current: &Current, bundle: &[u8]) -> Result<(), Error> {
+        let content = [current.to_text().as_bytes(), bundle].concat();
+        let version = self.replace(CURRENT, &content, self.current.as_ref())?;
         self.current = Some(version);
         Ok(())
     }

@@ -76,6 +76,10 @@ impl Place for DirectoryPlace {
         read_text(&self.layout.path(name), most)
     }
 
+    fn current(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.layout.read_current()
+    }
+
     fn has(&self, name: &str) -> Result<bool, Error> {
         Ok(self.layout.path(name).exists())
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Changes, Contents, StoreState};
 use crate::error::Error;
 use crate::event::Listener;
-use crate::files::current::{self, Current};
+use crate::files::current::Current;
 use crate::files::digest::{BlobDigest, Hashes};
 use crate::files::durable::{
     keep_from_writing, make_directory, read_text, remove, rename, sync, sync_directory, write,
@@ -107,7 +107,7 @@ impl Changes for DirectoryChanges {
     fn state(&mut self) -> Result<StoreState, Error> {
         let journal = read_text(&self.layout.journal(), journal::MOST_BYTES)?;
         Ok(StoreState {
-            current: read_text(&self.layout.path(CURRENT), current::MOST_BYTES)?,
+            current: self.layout.read_current()?,
             journal: journal.unwrap_or_default(),
         })
     }
@@ -177,7 +177,8 @@ impl Changes for DirectoryChanges {
         directories.iter().try_for_each(|path| sync_directory(path))
     }
 
-    fn switch(&mut self, current: &Current) -> Result<(), Error> {
+    fn switch(&mut self, current: &Current, _: &[u8]) -> Result<(), Error> {
+        // Whoever serves it has all of the release at hand, and reads this file all the time.
         self.put(CURRENT, &current.to_text())
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use crate::bucket::{Bucket, ListedObject, ObjectVersion, PutCondition};
 use crate::error::Error;
+use crate::files::current;
+use crate::files::layout::CURRENT;
 
 /// A bucket, and its URL.
 #[derive(Clone, Debug)]
@@ -31,6 +33,13 @@ impl BucketObjects {
     /// The URL of an object.
     pub(super) fn within(&self, name: &str) -> PathBuf {
         self.root.join(name)
+    }
+
+    /// The content of `current`, and its version.
+    pub(super) fn current(&self) -> Result<Option<(Vec<u8>, ObjectVersion)>, Error> {
+        let object = self.bucket.get(CURRENT, current::MOST_BYTES);
+        let object = object.map_err(Error::at(&self.within(CURRENT)))?;
+        Ok(object.map(|object| (object.content, object.version)))
     }
 
     /// An object of at most so many bytes as text, and its version.

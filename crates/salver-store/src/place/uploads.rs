@@ -13,7 +13,7 @@ use crate::files::layout;
 use crate::files::piece_hashes::{PIECE, PieceHashes};
 
 /// The requests that are under way at once, of those that carry little.
-pub(super) const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
 
 /// The uploads that are under way at once of what is longer than [`SHORT`]: a part of each is in memory, and each has its
 /// time for that on a slow line.

@@ -1,15 +1,18 @@
 //! The blobs of a store in a bucket: what is read of them is compared with their names.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use bytes::Bytes;
 use salver_assets::Patience;
 use salver_assets::source::Reader;
 
 use super::blobs::{Blobs, OpenBlob, ReleaseWatch};
 use super::verified::VerifiedContent;
 use crate::bucket::Bucket;
+use crate::files::bundle::BlobContents;
 use crate::files::current::Current;
 use crate::files::digest::BlobDigest;
 use crate::files::layout::{self, BLOBS, digest_of};
@@ -22,6 +25,10 @@ const HASHED_AT_ONCE: usize = 64 * 1024;
 /// The most pieces of blobs whose hashes are kept in mind: 8 MiB of hashes.
 const MOST_PIECES: usize = 262_144;
 
+/// The most switches whose contents are kept in mind, 128 KiB of each at most: a rollback, which brings none, is one to what
+/// came lately.
+const MOST_BUNDLES: usize = 8;
+
 /// Hashes of pieces, the last one that was asked for last; `None` of blobs that have none.
 type KnownHashes = Vec<(BlobDigest, Option<Arc<PieceHashes>>)>;
 
@@ -31,6 +38,8 @@ pub(super) struct BucketBlobs {
     bucket: Arc<dyn Bucket>,
     place: Arc<PathBuf>,
     hashes: Arc<Mutex<KnownHashes>>,
+    /// The contents that came with switches, each compared with its name; those of the last one last.
+    brought: Arc<Mutex<Vec<HashMap<BlobDigest, Bytes>>>>,
     /// Gone once nobody serves the store any more.
     watch: Option<Weak<dyn ReleaseWatch>>,
 }
@@ -42,6 +51,7 @@ impl BucketBlobs {
             bucket,
             place,
             hashes: Arc::default(),
+            brought: Arc::default(),
             watch: None,
         }
     }
@@ -52,6 +62,32 @@ impl BucketBlobs {
             watch: Some(watch),
             ..self.clone()
         }
+    }
+
+    /// Takes contents that came with a switch, each of which is what its name says.
+    pub(super) fn bring(&self, contents: BlobContents) {
+        if contents.is_empty() {
+            return;
+        }
+        let contents = contents.into_iter();
+        let contents = contents.map(|(blob, content)| (blob, content.into()));
+        let mut brought = self.brought();
+        let excess = (brought.len() + 1).saturating_sub(MOST_BUNDLES);
+        let gone: Vec<_> = brought.drain(..excess).collect();
+        brought.push(contents.collect());
+        drop(brought);
+        drop(gone);
+    }
+
+    /// The content of a blob that came with a switch.
+    fn brought_one(&self, blob: &BlobDigest) -> Option<Bytes> {
+        let brought = self.brought();
+        let found = brought.iter().rev().find_map(|bundle| bundle.get(blob));
+        found.cloned()
+    }
+
+    fn brought(&self) -> MutexGuard<'_, Vec<HashMap<BlobDigest, Bytes>>> {
+        self.brought.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The hashes of the pieces of a blob; `None` if there are none.
@@ -102,13 +138,20 @@ impl BucketBlobs {
 
 impl Blobs for BucketBlobs {
     fn open_blob(&self, name: &str, patience: Patience) -> io::Result<OpenBlob> {
-        let (length, reader) = self.bucket.open(name, patience)?;
         let within = name
             .strip_prefix(BLOBS)
             .and_then(|rest| rest.strip_prefix('/'));
         let Some(blob) = within.and_then(digest_of) else {
             return Err(io::ErrorKind::NotFound.into());
         };
+        if let Some(content) = self.brought_one(&blob) {
+            return Ok(OpenBlob {
+                length: u64::try_from(content.len()).unwrap_or(u64::MAX),
+                reader: Reader::Memory(content),
+                local: true,
+            });
+        }
+        let (length, reader) = self.bucket.open(name, patience)?;
         let reader = match reader {
             Reader::Memory(content) => {
                 if content.len() > HASHED_AT_ONCE && patience == Patience::MustNotWait {

@@ -13,7 +13,7 @@ use super::blobs::{Blobs, OpenBlob};
 use super::into_io;
 use super::manifests::Manifests;
 use super::view::ReleaseView;
-use crate::files::current::{Current, MOST_BYTES};
+use crate::files::current::{Current, MOST_LINE_BYTES};
 use crate::files::layout::CURRENT;
 use crate::store::Store;
 
@@ -108,14 +108,13 @@ impl DirectoryBlobs {
     fn current(&self, patience: Patience) -> io::Result<Current> {
         // None before the first deploy: a tree that is not there.
         let opened = self.directory.open_file(CURRENT.as_bytes(), patience)?;
-        let mut bytes = vec![0; usize::try_from(MOST_BYTES).unwrap_or(usize::MAX)];
+        let mut bytes = vec![0; usize::try_from(MOST_LINE_BYTES).unwrap_or(usize::MAX)];
         let count = match patience {
             Patience::MayWait => salver_os::read_at(&opened.file, &mut bytes, 0),
             Patience::MustNotWait => salver_os::read_resident(&opened.file, &mut bytes, 0),
         }?;
         bytes.truncate(count);
-        let text = String::from_utf8(bytes).ok();
-        let current = text.and_then(|text| Current::parse(&text));
+        let current = Current::parse(&bytes).map(|(current, _)| current);
         current.ok_or_else(|| {
             let what = "`current` names no release: `salver rollback STORE ID` names one anew";
             io::Error::new(io::ErrorKind::InvalidData, what)

@@ -91,6 +91,13 @@ impl Manifests {
         Ok(manifest)
     }
 
+    /// Keeps the manifest of a release that nobody had to ask for.
+    pub(super) fn bring(&self, id: &ReleaseId, manifest: Manifest) {
+        if self.known_one(id).is_none() {
+            self.keep(id, &Arc::new(manifest));
+        }
+    }
+
     fn keep(&self, id: &ReleaseId, manifest: &Arc<Manifest>) {
         let gone = {
             let mut known = self.known();

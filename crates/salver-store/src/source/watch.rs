@@ -1,7 +1,9 @@
 //! The watch of a store in a bucket: a thread that asks for `current` once in a while, and at once if it is wanted.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::mem;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +17,7 @@ use super::into_io;
 use super::manifests::Manifests;
 use super::view::ReleaseView;
 use crate::bucket::{Bucket, BucketObject, ObjectChange, ObjectVersion};
+use crate::files::bundle::Bundle;
 use crate::files::current::{Current, MOST_BYTES};
 use crate::files::layout::CURRENT;
 use crate::store::Store;
@@ -25,8 +28,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// The shortest time between two looks, however often somebody says that there is something new.
 const TOLD_SHORTEST: Duration = Duration::from_millis(20);
 
-/// The time after a switch for which what the new release has goes before what else there is in the store.
-const REST_AFTER: Duration = Duration::from_millis(200);
+/// The time after a switch for which what the new release has goes before what else there is in the store, of the first of
+/// several nodes and of the last: all of them see the switch in the same moment, and are not to ask for the rest in one.
+const REST_AFTER: Range<Duration> = Duration::from_millis(200)..Duration::from_millis(800);
 
 /// The most time that somebody waits for a look who has something to answer without it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,8 +58,9 @@ struct WatchState {
     latest: Option<Arc<ReleaseView>>,
     /// The version of `current` that this is of.
     version: Option<ObjectVersion>,
-    /// The moment from which on it is looked at what else there is in the store, if it has not been since the last switch.
-    rest_from: Option<Instant>,
+    /// The moment of the last switch and the time after it from which on it is looked at what else there is in the store, if it
+    /// has not been since.
+    rest: Option<(Instant, Duration)>,
     /// True if that was put off already, for somebody had said that there is something new.
     has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
@@ -136,8 +141,7 @@ impl WatchState {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
-            (false, false) if self.rest_from.is_some() => REST_AFTER.min(period),
-            (false, false) => period,
+            (false, false) => self.rest.map_or(period, |(_, after)| after.min(period)),
         };
         match self.is_told {
             true => TOLD_SHORTEST.min(pause),
@@ -213,8 +217,11 @@ impl Watched {
                 return Err(io::Error::new(io::ErrorKind::NotFound, what));
             }
         };
-        let text = String::from_utf8_lossy(&content);
-        let current = self.store.parse_current(&text).map_err(into_io)?;
+        let (current, bundle) = self.store.parse_current(&content).map_err(into_io)?;
+        if let Some(Bundle { manifest, contents }) = bundle {
+            self.manifests.bring(&current.release, manifest);
+            self.blobs.bring(contents);
+        }
         let before = self.state().latest.clone();
         let before = before.filter(|before| before.store().current.release != current.release);
         let is_switch = known.is_none() || before.is_some();
@@ -223,7 +230,7 @@ impl Watched {
         let is_whole = before.is_none();
         let (store, manifests, blobs) = (&self.store, &*self.manifests, self.blobs_now());
         let view = match before {
-            // Two requests after the switch, rather than after all others, too.
+            // At once, or one request after the switch, rather than after all others, too.
             Some(before) => before.succeeded_by(current, (store, manifests), blobs),
             None => ReleaseView::read(store, manifests, current, blobs, self.device),
         };
@@ -244,8 +251,9 @@ impl Watched {
         let owed = {
             let state = self.state();
             let known = state.latest.clone().zip(state.version.clone());
-            let is_due = |from: Instant| is_wanted || Instant::now() >= from;
-            known.filter(|_| state.rest_from.is_some_and(is_due))
+            let is_due =
+                |(switched, after): (Instant, Duration)| is_wanted || switched.elapsed() >= after;
+            known.filter(|_| state.rest.is_some_and(is_due))
         };
         let Some((latest, version)) = owed else {
             return Ok(None);
@@ -280,8 +288,8 @@ impl Watched {
                 }
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
-                    let rest_from = begun + REST_AFTER.min(self.period);
-                    state.rest_from = (!seen.is_whole).then_some(rest_from);
+                    let after = any_of(&REST_AFTER).min(self.period);
+                    state.rest = (!seen.is_whole).then_some((begun, after));
                     state.has_put_off = false;
                 }
             }
@@ -338,6 +346,14 @@ impl Watched {
     }
 }
 
+/// A time of these, each time another one.
+fn any_of(times: &Range<Duration>) -> Duration {
+    // A number that nobody can know, and which no secret depends on.
+    let number = RandomState::new().build_hasher().finish() % 1000;
+    let span = times.end.saturating_sub(times.start);
+    times.start + span * u32::try_from(number).unwrap_or(0) / 1000
+}
+
 impl ReleaseWatch for Watched {
     fn newer(&self, than: &Current) -> Option<Arc<dyn NewerRelease>> {
         let latest = self.state().latest.clone()?;
@@ -386,10 +402,13 @@ mod tests {
         check(false, true, Duration::ZERO, TOLD_SHORTEST);
         // After a switch the rest of the store is looked at before long.
         let state = WatchState {
-            rest_from: Some(Instant::now()),
+            rest: Some((Instant::now(), millis(300))),
             ..WatchState::default()
         };
-        assert_eq!(state.pause(millis(875)), REST_AFTER);
+        assert_eq!(state.pause(millis(875)), millis(300));
         assert_eq!(state.pause(millis(50)), millis(50));
+        for _ in 0..100 {
+            assert!(REST_AFTER.contains(&any_of(&REST_AFTER)));
+        }
     }
 }

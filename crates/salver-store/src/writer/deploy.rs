@@ -5,9 +5,11 @@
 //! rename, in a bucket by one conditional request. Before that the old release is the current one, after it the new one,
 //! and each is whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use salver_assets::Symlinks;
@@ -15,11 +17,15 @@ use salver_assets::digest::{KnownDigests, of_coded};
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
+use crate::files::bundle::{BlobContents, Bundle};
 use crate::files::digest::{BlobDigest, Hashes};
 use crate::files::layout::{self, HASHES};
-use crate::files::manifest::ManifestFile;
+use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::piece_hashes::PieceHashes;
 use crate::place::Contents;
+use crate::place::side_by_side::for_each;
+use crate::place::uploads::AT_ONCE;
+use crate::store::Store;
 use crate::store::blobs::BlobState;
 use crate::writer::preview::NewPreview;
 use crate::writer::publish::{Deployed, ExpectedCurrent, ReleaseRole, comparable, set_verdicts};
@@ -109,7 +115,18 @@ impl Writer {
         if let Some(threads) = options.coding_threads {
             codings::add(&self.store, &mut files, threads, listener)?;
         }
-        let published = self.publish(files, role, (&options.who, options.now))?;
+        let contents = match role {
+            ReleaseRole::Current(_) if self.store.is_in_bucket() => {
+                let of_tree = TreeContents {
+                    tree: &tree,
+                    missing: &missing,
+                };
+                new_contents(&self.store, &files, before, &of_tree)?
+            }
+            ReleaseRole::Current(_) | ReleaseRole::Preview(_) => BlobContents::new(),
+        };
+        let by = (&*options.who, options.now);
+        let published = self.publish(files, role, by, &contents)?;
         Ok(Deployed {
             sent,
             kept,
@@ -255,6 +272,49 @@ impl Contents for TreeContents<'_> {
             None => Error::Stopped,
         }
     }
+}
+
+/// The contents that a bundle brings of a release: what `before` does not have, of the tree that it was sent from or else as
+/// the store has it.
+fn new_contents(
+    store: &Store,
+    files: &[ManifestFile],
+    before: Option<&Manifest>,
+    tree: &TreeContents<'_>,
+) -> Result<BlobContents, Error> {
+    let before = before.map(Manifest::files).unwrap_or_default();
+    let before: HashSet<BlobDigest> = before.iter().map(|file| file.blob).collect();
+    let new = files.iter().filter(|file| !before.contains(&file.blob));
+    let new: BTreeMap<BlobDigest, u64> = new.map(|file| (file.blob, file.length)).collect();
+    let wanted = Bundle::shortest(new.into_iter().collect());
+    let contents = Mutex::new(BTreeMap::new());
+    let read = |(blob, length): &(BlobDigest, u64), _: &AtomicBool| {
+        let mut content = Vec::new();
+        let mut read_from = |reader: &mut dyn Read| {
+            let most = length.saturating_add(1);
+            reader.take(most).read_to_end(&mut content).map(drop)
+        };
+        match tree.missing.contains_key(blob) {
+            true => tree.read(blob, &mut read_from)?,
+            false => {
+                let name = layout::blob(blob);
+                let mut read = || read_from(&mut store.place.open(&name)?.content);
+                read().map_err(Error::at(&store.place.within(&name)))?;
+            }
+        }
+        // What has changed since comes from the store, or is said to be damaged, as all else.
+        if BlobDigest::of(&content) == *blob {
+            let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            contents.insert((*length, *blob), content);
+        }
+        Ok(0)
+    };
+    for_each((&wanted, AT_ONCE), read, &mut |_| true)?;
+    let contents = contents.into_inner();
+    let contents = contents.unwrap_or_else(PoisonError::into_inner).into_iter();
+    Ok(contents
+        .map(|((_, blob), content)| (blob, content))
+        .collect())
 }
 
 /// The files of a release, each read once, without verdicts on codings.

@@ -116,7 +116,7 @@ impl Writer {
         let gone = gone.chain(pruned.releases.iter().map(layout::manifest));
         self.changes.remove(&gone.collect::<Vec<_>>())?;
         // From here on whoever serves the store no longer looks for what goes now.
-        self.switch(current.release)?;
+        self.switch(current.release, &[])?;
         let names = unnamed.iter().chain(&unneeded);
         let names: Vec<String> = names.map(|file| file.name.clone()).collect();
         self.changes.remove(&names)?;

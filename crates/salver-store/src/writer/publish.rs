@@ -7,6 +7,7 @@ use salver_assets::ContentCoding;
 use salver_assets::digest::{DECODED, KnownDigests};
 
 use crate::error::Error;
+use crate::files::bundle::{BlobContents, Bundle};
 use crate::files::journal::Action;
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::preview::Preview;
@@ -80,7 +81,8 @@ pub struct Deployed {
 }
 
 impl Writer {
-    /// Makes files, whose blobs are there, a release, and that the current one or a preview.
+    /// Makes files, whose blobs are there, a release, and that the current one or a preview. These contents come with the
+    /// switch.
     ///
     /// # Errors
     /// What is wrong; then the release that was current still is.
@@ -89,6 +91,7 @@ impl Writer {
         mut files: Vec<ManifestFile>,
         role: &ReleaseRole,
         (who, now): (&str, SystemTime),
+        contents: &BlobContents,
     ) -> Result<Deployed, Error> {
         self.take_turn(role.preview().is_none())?;
         let previous = self.current.as_ref().map(|current| current.release.clone());
@@ -126,7 +129,7 @@ impl Writer {
             ReleaseRole::Current(_) => {
                 self.note(Action::Deploy, std::slice::from_ref(&id), by)?;
                 self.put_manifest(&manifest)?;
-                self.switch(id.clone())?;
+                self.switch(id.clone(), &Bundle::to_bytes(&manifest, contents))?;
             }
         }
         Ok(Deployed {

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use crate::error::Error;
+use crate::files::bundle::Bundle;
 use crate::files::journal::Action;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
@@ -68,7 +69,8 @@ impl Writer {
             std::slice::from_ref(&id),
             (who, unix_seconds(now)),
         )?;
-        self.switch(id.clone())?;
+        // Whoever has served it lately has its contents.
+        self.switch(id.clone(), &Bundle::to_bytes(&manifest, &Vec::new()))?;
         Ok(id)
     }
 }

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use salver_store::{Action, Deployed, Error, NewPreview, PreviewName, ReleaseId, Store, Writer};
+use salver_assets::{Patience, Source};
+use salver_store::{
+    Action, Deployed, Error, NewPreview, PreviewName, ReleaseId, Store, StoreSource, Writer,
+};
 
 use crate::memory_bucket::{Fault, MemoryBucket};
 use crate::site::Site;
@@ -69,6 +72,56 @@ fn check_sound(bucket: &MemoryBucket) {
     );
 }
 
+/// The files of a store in a directory, which are the objects of one in a bucket, too: there a bundle may follow what `current`
+/// says.
+fn same_files(site: &Site, bucket: &MemoryBucket) -> BTreeMap<String, Vec<u8>> {
+    let (mut expected, mut objects) = (BTreeMap::new(), bucket.objects());
+    files(&site.path(), &site.path(), &mut expected);
+    let [lines, current] = [&mut expected, &mut objects].map(|of| of.remove("current"));
+    assert!(current.unwrap().starts_with(&lines.unwrap()));
+    assert_eq!(objects, expected);
+    expected
+}
+
+#[test]
+fn a_copy_in_a_directory_is_a_store() {
+    let mut site = Site::new(&[("index.html", "one")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let copy = |site: &Site| {
+        for (name, content) in bucket.objects() {
+            let path = site.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+    };
+    copy(&site);
+    let source = StoreSource::open(&site.path(), Duration::ZERO).unwrap();
+    let check = |expected: &str| {
+        let view = source.view(Patience::MayWait).unwrap();
+        let opened = view.open(b"index.html", Patience::MayWait).unwrap();
+        let mut content = vec![0; 100];
+        let read = opened
+            .reader
+            .read_at(&mut content, 0, Patience::MayWait)
+            .unwrap();
+        assert_eq!(&content[..read], expected.as_bytes());
+    };
+    check("one");
+    assert!(site.fsck().is_sound());
+    site.now += 60;
+    site.put("index.html", "two");
+    site.deploy_to(&bucket).unwrap();
+    copy(&site);
+    check("two");
+    // It takes deploys, too.
+    fs::create_dir(site.path().join("new")).unwrap();
+    site.now += 60;
+    site.put("index.html", "three");
+    site.deploy();
+    check("three");
+}
+
 #[test]
 fn it_is_the_same_as_in_a_directory() {
     let mut site = Site::new(&[
@@ -78,11 +131,7 @@ fn it_is_the_same_as_in_a_directory() {
         ("c", "twin"),
     ]);
     let bucket = MemoryBucket::default();
-    let check = |site: &Site| {
-        let mut expected = BTreeMap::new();
-        files(&site.path(), &site.path(), &mut expected);
-        assert_eq!(bucket.objects(), expected);
-    };
+    let check = |site: &Site| drop(same_files(site, &bucket));
     let (one, other) = (site.deploy(), site.deploy_to(&bucket).unwrap());
     assert_eq!(one, other);
     check(&site);
@@ -455,7 +504,7 @@ fn codings_are_made_as_in_a_directory() {
         ("a.txt", "short"),
     ]);
     let bucket = MemoryBucket::default();
-    for sent in [2 + 3, 3] {
+    for (sent, new) in [(2 + 3, 2 + 3), (3, 1)] {
         let options = salver_store::DeployOptions {
             coding_threads: Some(2),
             ..site.options()
@@ -468,11 +517,15 @@ fn codings_are_made_as_in_a_directory() {
                 .unwrap()
         });
         assert_eq!(one, other);
-        let mut expected = BTreeMap::new();
-        files(&site.path(), &site.path(), &mut expected);
-        assert_eq!(bucket.objects(), expected);
+        let expected = same_files(&site, &bucket);
         let blobs = expected.keys().filter(|key| key.starts_with("blobs/"));
-        assert!(blobs.count() >= sent);
+        assert!(blobs.clone().count() >= sent);
+        let current = bucket.objects().remove("current").unwrap();
+        let comes_with_it = |key: &&String| {
+            let content = &expected[*key];
+            current.windows(content.len()).any(|bytes| bytes == content)
+        };
+        assert_eq!(blobs.filter(comes_with_it).count(), new);
         // What is known is not made again.
         site.now += 60;
         site.put("b.txt", "another");

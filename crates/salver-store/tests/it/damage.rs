@@ -106,8 +106,11 @@ fn damaged_files_of_the_store_are_named() {
     fault("it is of another release");
     fs::write(&manifest, &text).unwrap();
     let current = site.path().join("current");
-    fs::write(&current, "nothing").unwrap();
-    fault("names no release");
+    let whole = fs::read(&current).unwrap();
+    for damaged in [&b"nothing"[..], &whole[..whole.len() - 5]] {
+        fs::write(&current, damaged).unwrap();
+        fault("names no release");
+    }
     fs::remove_file(&current).unwrap();
     fault("no release is current");
     // Both can be put right, and nothing has gone meanwhile.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::{Patience, Source, View};
-use salver_store::StoreSource;
+use salver_store::{Store, StoreSource, Writer};
 
 use crate::memory_bucket::{Fault, MemoryBucket};
 use crate::site::Site;
@@ -31,6 +31,13 @@ fn read_of(view: &dyn View, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
 fn read(source: &StoreSource, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
     let view = source.view(WAIT).map_err(|error| error.kind())?;
     read_of(&*view, path)
+}
+
+/// Takes what follows the lines of `current` out of a bucket, so that all has to be asked for.
+fn take_bundle(bucket: &MemoryBucket) {
+    let current = bucket.objects().remove("current").unwrap();
+    let lines: Vec<&[u8]> = current.split_inclusive(|byte| *byte == b'\n').collect();
+    bucket.spoil("current", Some(&lines[..3].concat()));
 }
 
 #[test]
@@ -76,26 +83,35 @@ fn while_nothing_changes_one_question_is_asked_and_blobs_are_not() {
 
 #[test]
 fn a_look_after_a_deploy_asks_for_what_is_new_alone() {
-    let mut site = Site::new(&[("a.txt", "alpha")]);
-    let bucket = MemoryBucket::default();
-    for number in 0..5 {
-        site.put("a.txt", number.to_string());
+    let check = |files: usize, expected_manifests: usize| {
+        let mut site = Site::new(&[("a.txt", "alpha")]);
+        (1..files).for_each(|number| site.put(&format!("a-file-of-many-{number}.txt"), "same"));
+        let bucket = MemoryBucket::default();
+        for number in 0..5 {
+            site.put("a.txt", number.to_string());
+            site.deploy_to(&bucket).unwrap();
+            site.now += 60;
+        }
+        let source = source(&bucket);
+        source.view(WAIT).unwrap();
+        site.put("a.txt", "last");
         site.deploy_to(&bucket).unwrap();
-        site.now += 60;
-    }
-    let source = source(&bucket);
-    source.view(WAIT).unwrap();
-    site.put("a.txt", "last");
-    site.deploy_to(&bucket).unwrap();
-    bucket.asked();
-    source.view(WAIT).unwrap();
-    let mut asked = bucket.asked();
-    asked.sort();
-    let manifests = asked
-        .iter()
-        .filter(|asked| asked.starts_with("GET manifests/"));
-    assert_eq!(manifests.count(), 1, "{asked:?}");
-    assert_eq!(asked.len(), 5, "{asked:?}");
+        bucket.asked();
+        source.view(WAIT).unwrap();
+        let asked = bucket.asked();
+        let manifests = asked
+            .iter()
+            .filter(|asked| asked.starts_with("GET manifests/"));
+        assert_eq!(manifests.count(), expected_manifests, "{asked:?}");
+        assert_eq!(asked.len(), 4 + expected_manifests, "{asked:?}");
+        let view = source.view(WAIT).unwrap();
+        bucket.asked();
+        assert_eq!(read_of(&*view, "a.txt").as_deref(), Ok(&b"last"[..]));
+        assert_eq!(bucket.asked().len(), expected_manifests, "the content");
+    };
+    // What is short comes with the pointer, and what is new in it and short, too.
+    check(1, 0);
+    check(1000, 1);
 }
 
 #[test]
@@ -107,6 +123,7 @@ fn a_bucket_that_is_away_takes_nothing_that_is_held() {
     assert_eq!(read(&early, "a.txt"), Err(io::ErrorKind::NotConnected));
     bucket.fail(None);
     site.deploy_to(&bucket).unwrap();
+    take_bundle(&bucket);
     let source = source(&bucket);
     let before = source.view(WAIT).unwrap();
     assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"alpha"[..]));
@@ -128,6 +145,62 @@ fn a_bucket_that_is_away_takes_nothing_that_is_held() {
     assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"beta"[..]));
     bucket.spoil("current", Some(b"nonsense"));
     assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"beta"[..]));
+}
+
+#[test]
+fn what_was_new_lately_is_not_asked_for_after_a_rollback() {
+    let mut site = Site::new(&[("a.txt", "0"), ("same.txt", "same")]);
+    let bucket = MemoryBucket::default();
+    let source = source(&bucket);
+    let mut ids = Vec::new();
+    for number in 0..10 {
+        site.put("a.txt", number.to_string());
+        ids.push(site.deploy_to(&bucket).unwrap().id);
+        source.view(WAIT).unwrap();
+        site.now += 60;
+    }
+    let asked_for = |number: usize| {
+        let store = Store::open_bucket(bucket.shared()).unwrap();
+        let mut writer = Writer::lock(&store, "rollback").unwrap();
+        let id = ids.get(number);
+        writer.rollback(id, "jo", site.time()).unwrap();
+        let view = source.view(WAIT).unwrap();
+        bucket.asked();
+        assert_eq!(read_of(&*view, "a.txt"), Ok(number.to_string().into()));
+        bucket.asked().len()
+    };
+    let lately: usize = (2..9).rev().map(&asked_for).sum();
+    assert_eq!((lately, asked_for(1)), (0, 1));
+}
+
+#[test]
+fn what_comes_with_the_pointer_is_checked() {
+    let site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let pointer = bucket.objects().remove("current").unwrap();
+    let pointer = String::from_utf8(pointer).unwrap();
+    site.put("a.txt", "omega");
+    site.deploy_to(&bucket).unwrap();
+    let other = bucket.objects().remove("current").unwrap();
+    let other = String::from_utf8(other).unwrap();
+    let at = |text: &str| text.find("salver-manifest").unwrap();
+    let with = |manifest: &str| format!("{}{manifest}", &pointer[..at(&pointer)]);
+    let check = |text: String, expected: Result<&[u8], io::ErrorKind>| {
+        bucket.spoil("current", Some(text.as_bytes()));
+        let read = read(&source(&bucket), "a.txt");
+        assert_eq!(read.as_deref(), expected.as_ref().copied(), "{text}");
+    };
+    check(pointer.clone(), Ok(b"alpha"));
+    check(with(""), Ok(b"alpha"));
+    check(other.clone(), Ok(b"omega"));
+    let damaged: Result<&[u8], _> = Err(io::ErrorKind::InvalidData);
+    // That of another release; one that was cut off or changed; what is none.
+    check(with(&other[at(&other)..]), damaged);
+    check(pointer[..pointer.len() - 1].to_owned(), damaged);
+    check(pointer.replace("text/plain", "text/html"), damaged);
+    check(with("other text\n"), damaged);
+    check(pointer.replace("alpha", "omega"), damaged);
 }
 
 #[test]
@@ -274,7 +347,7 @@ fn what_else_a_store_has_is_asked_for_after_a_switch() {
         let looks: Vec<_> = looks.filter(|asked| is("GET current")(asked)).collect();
         assert!(looks.len() >= 2, "by another look: {asked:?}");
         let manifests = asked.iter().filter(|asked| is("GET manifests")(asked));
-        assert_eq!(manifests.count(), 1, "{asked:?}");
+        assert_eq!(manifests.count(), 0, "it came with `current`: {asked:?}");
     };
     check(false);
     check(true);
@@ -292,6 +365,7 @@ fn other_bytes_than_a_name_says_are_never_sent() {
     let site = Site::new(&[("a.txt", "alpha")]);
     let bucket = MemoryBucket::default();
     site.deploy_to(&bucket).unwrap();
+    take_bundle(&bucket);
     let source = source(&bucket);
     let objects = bucket.objects();
     let (blob, content) = objects

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The number counts all changes of the store: whoever serves it compares the file, and reads the rest of the store
-//! anew only if it has changed. In a bucket a [bundle](super::bundle) may follow these lines.
+//! anew only if it has changed. In a bucket a [bundle] may follow these lines.
 
 use crate::files::bundle;
 use crate::files::release_id::ReleaseId;

@@ -28,6 +28,10 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// The shortest time between two looks, however often somebody says that there is something new.
 const TOLD_SHORTEST: Duration = Duration::from_millis(20);
 
+/// The time from the moment at which somebody says so to the look: a store that tells one node is about to tell the others, and
+/// does that more slowly if those which know of it ask for the news meanwhile.
+const TOLD_AFTER: Duration = Duration::from_millis(20);
+
 /// The time after a switch for which what the new release has goes before what else there is in the store, of the first of
 /// several nodes and of the last: all of them see the switch in the same moment, and are not to ask for the rest in one.
 const REST_AFTER: Range<Duration> = Duration::from_millis(200)..Duration::from_millis(800);
@@ -67,8 +71,8 @@ struct WatchState {
     begun: u64,
     ended: u64,
     is_wanted: bool,
-    /// True if somebody has said that `current` has changed, and no look has begun since.
-    is_told: bool,
+    /// The moment at which somebody has said first that `current` has changed, if no look has begun since.
+    told_at: Option<Instant>,
     /// Why the last look has found nothing, if it has not.
     failure: Option<Arc<io::Error>>,
     has_thread: bool,
@@ -127,26 +131,34 @@ impl Watch {
         }
     }
 
-    /// Has a look made at once, or [a moment](TOLD_SHORTEST) after the last one: `current` has changed, as somebody says.
+    /// Has a look made [a moment](TOLD_AFTER) from now: `current` has changed, as somebody says.
     pub(super) fn look_now(&self) {
-        self.0.state().is_told = true;
+        self.0.state().told_at.get_or_insert_with(Instant::now);
         self.0.changed.notify_all();
     }
 }
 
 impl WatchState {
-    /// The time from the beginning of the last look to that of the next one, which is made after each `period`; if that is
-    /// zero, when one is wanted.
-    fn pause(&self, period: Duration) -> Duration {
+    /// The time until the next look, so long after the beginning of the last one and after somebody has said that there is
+    /// something new. One is made after each `period`; if that is zero, when it is wanted.
+    fn left(
+        &self,
+        period: Duration,
+        since_look: Duration,
+        since_told: Option<Duration>,
+    ) -> Duration {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
             (false, false) => self.rest.map_or(period, |(_, after)| after.min(period)),
         };
-        match self.is_told {
-            true => TOLD_SHORTEST.min(pause),
-            false => pause,
-        }
+        let left = pause.saturating_sub(since_look);
+        since_told.map_or(left, |since_told| {
+            let until_told = TOLD_AFTER.saturating_sub(since_told);
+            until_told
+                .max(TOLD_SHORTEST.saturating_sub(since_look))
+                .min(left)
+        })
     }
 }
 
@@ -167,7 +179,7 @@ impl Watched {
             let (version, is_wanted) = {
                 let mut state = self.state();
                 state.begun += 1;
-                state.is_told = false;
+                state.told_at = None;
                 (state.version.clone(), mem::take(&mut state.is_wanted))
             };
             let looked = self.look(version.as_ref(), is_wanted);
@@ -186,12 +198,13 @@ impl Watched {
             if state.is_over {
                 return false;
             }
-            let period = state.pause(self.period);
-            let since = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
-            if since >= period {
+            let since_look = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
+            let since_told = state.told_at.map(|told| told.elapsed());
+            let left = state.left(self.period, since_look, since_told);
+            if left.is_zero() {
                 return true;
             }
-            let waited = self.changed.wait_timeout(state, period - since);
+            let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -260,7 +273,7 @@ impl Watched {
         };
         let goes_before = || {
             let mut state = self.state();
-            let is_told = state.is_told && !state.has_put_off;
+            let is_told = state.told_at.is_some() && !state.has_put_off;
             state.has_put_off |= is_told;
             is_told
         };
@@ -380,33 +393,41 @@ mod tests {
 
     #[test]
     fn a_look_is_made_in_time_and_not_too_often() {
-        let millis = Duration::from_millis;
-        let check = |is_wanted, is_told, period, expected| {
+        let of = |millis: u64| Duration::from_millis(millis);
+        let check = |is_wanted, period, since_look, since_told: Option<u64>, expected| {
             let state = WatchState {
                 is_wanted,
-                is_told,
                 ..WatchState::default()
             };
-            let pause = state.pause(period);
-            assert_eq!(pause, expected, "{is_wanted} {is_told} {period:?}");
+            let left = state.left(of(period), of(since_look), since_told.map(of));
+            let told = format!("{is_wanted} {period} {since_look} {since_told:?}");
+            assert_eq!(left, of(expected), "{told}");
         };
-        check(false, false, millis(875), millis(875));
-        check(true, false, millis(875), SHORTEST);
-        check(false, true, millis(875), TOLD_SHORTEST);
-        check(true, true, millis(875), TOLD_SHORTEST);
-        check(true, false, millis(50), millis(50));
-        check(false, true, millis(5), millis(5));
+        check(false, 875, 0, None, 875);
+        check(false, 875, 800, None, 75);
+        check(false, 875, 900, None, 0);
+        check(true, 875, 30, None, 70);
+        check(true, 50, 30, None, 20);
+        // Who is told waits until the others are, too, and not for another look.
+        check(false, 875, 800, Some(0), 20);
+        check(false, 875, 800, Some(15), 5);
+        check(false, 875, 800, Some(30), 0);
+        check(false, 875, 5, Some(30), 15);
+        check(false, 875, 870, Some(0), 5);
+        check(true, 875, 30, Some(0), 20);
+        check(false, 5, 0, Some(0), 5);
         // Each view has a look of its own, and who is told makes no more of them.
-        check(false, false, Duration::ZERO, Duration::MAX);
-        check(true, false, Duration::ZERO, Duration::ZERO);
-        check(false, true, Duration::ZERO, TOLD_SHORTEST);
+        check(true, 0, 0, None, 0);
+        check(false, 0, 30, Some(20), 0);
+        let state = WatchState::default();
+        assert!(state.left(Duration::ZERO, of(1000), None) > of(1_000_000));
         // After a switch the rest of the store is looked at before long.
         let state = WatchState {
-            rest: Some((Instant::now(), millis(300))),
+            rest: Some((Instant::now(), of(300))),
             ..WatchState::default()
         };
-        assert_eq!(state.pause(millis(875)), millis(300));
-        assert_eq!(state.pause(millis(50)), millis(50));
+        assert_eq!(state.left(of(875), of(0), None), of(300));
+        assert_eq!(state.left(of(50), of(0), None), of(50));
         for _ in 0..100 {
             assert!(REST_AFTER.contains(&any_of(&REST_AFTER)));
         }

@@ -100,7 +100,7 @@ impl StoreSource {
         self.store.path()
     }
 
-    /// Has a bucket asked which release is current, 20 ms from now, because somebody says that it has changed: that only shortens
+    /// Has a bucket asked at once which release is current, because somebody says that it has changed: that only shortens
     /// the time until the next look. It may be called for every event that comes: looks have 20 ms between them, and one
     /// begins after the last call. Nobody waits for it, and a directory is looked at as ever.
     pub fn look_now(&self) {

@@ -27,6 +27,11 @@ pub(crate) struct Current {
 }
 
 impl Current {
+    /// True if there was one change from that to this.
+    pub(crate) fn is_next_after(&self, before: &Current) -> bool {
+        before.change.checked_add(1) == Some(self.change)
+    }
+
     pub(crate) fn to_text(&self) -> String {
         let Current { release, change } = self;
         format!("salver-current 1\nrelease {release}\nchange {change}\n")

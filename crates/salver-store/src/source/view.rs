@@ -141,13 +141,14 @@ impl ReleaseView {
             previews,
             ..
         } = &*self.store;
-        let mut ids = ids.clone();
+        let (mut ids, mut alone) = (ids.clone(), alone.clone());
+        alone.remove(&current.release);
         if let Err(place) = ids.binary_search(&current.release) {
             ids.insert(place, current.release.clone());
         }
         let state = StoreState {
             ids,
-            alone: alone.clone(),
+            alone,
             previews: previews.clone(),
             current,
             blobs,

@@ -1,9 +1,7 @@
 //! The watch of a store in a bucket: a thread that asks for `current` once in a while, and at once if it is wanted.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::mem;
-use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,13 +26,8 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// The shortest time between two looks, however often somebody says that there is something new.
 const TOLD_SHORTEST: Duration = Duration::from_millis(20);
 
-/// The time from the moment at which somebody says so to the look: a store that tells one node is about to tell the others, and
-/// does that more slowly if those which know of it ask for the news meanwhile.
-const TOLD_AFTER: Duration = Duration::from_millis(20);
-
-/// The time after a switch for which what the new release has goes before what else there is in the store, of the first of
-/// several nodes and of the last: all of them see the switch in the same moment, and are not to ask for the rest in one.
-const REST_AFTER: Range<Duration> = Duration::from_millis(200)..Duration::from_millis(800);
+/// The time after a switch for which what the new release has goes before what else there is in the store.
+const REST_AFTER: Duration = Duration::from_millis(200);
 
 /// The most time that somebody waits for a look who has something to answer without it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -62,17 +55,16 @@ struct WatchState {
     latest: Option<Arc<ReleaseView>>,
     /// The version of `current` that this is of.
     version: Option<ObjectVersion>,
-    /// The moment of the last switch and the time after it from which on it is looked at what else there is in the store, if it
-    /// has not been since.
-    rest: Option<(Instant, Duration)>,
+    /// The moment from which on it is looked at what else there is in the store, if something else may have changed since it was.
+    rest_from: Option<Instant>,
     /// True if that was put off already, for somebody had said that there is something new.
     has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
     begun: u64,
     ended: u64,
     is_wanted: bool,
-    /// The moment at which somebody has said first that `current` has changed, if no look has begun since.
-    told_at: Option<Instant>,
+    /// True if somebody has said that `current` has changed, and no look has begun since.
+    is_told: bool,
     /// Why the last look has found nothing, if it has not.
     failure: Option<Arc<io::Error>>,
     has_thread: bool,
@@ -83,8 +75,17 @@ struct WatchState {
 struct Seen {
     view: Arc<ReleaseView>,
     version: ObjectVersion,
-    /// True if it has seen all of the store.
-    is_whole: bool,
+    rest: Rest,
+}
+
+/// What is known of a store besides the current release.
+enum Rest {
+    /// It was looked at.
+    Seen,
+    /// As much as before: the switch is all that has changed, as the number of changes says.
+    AsBefore,
+    /// Something else may have changed.
+    Owed,
 }
 
 impl Watch {
@@ -131,34 +132,27 @@ impl Watch {
         }
     }
 
-    /// Has a look made [a moment](TOLD_AFTER) from now: `current` has changed, as somebody says.
+    /// Has a look made at once, or [a moment](TOLD_SHORTEST) after the last one: `current` has changed, as somebody says.
     pub(super) fn look_now(&self) {
-        self.0.state().told_at.get_or_insert_with(Instant::now);
+        self.0.state().is_told = true;
         self.0.changed.notify_all();
     }
 }
 
 impl WatchState {
-    /// The time until the next look, so long after the beginning of the last one and after somebody has said that there is
-    /// something new. One is made after each `period`; if that is zero, when it is wanted.
-    fn left(
-        &self,
-        period: Duration,
-        since_look: Duration,
-        since_told: Option<Duration>,
-    ) -> Duration {
+    /// The time from the beginning of the last look to that of the next one, which is made after each `period`; if that is
+    /// zero, when one is wanted.
+    fn pause(&self, period: Duration) -> Duration {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
-            (false, false) => self.rest.map_or(period, |(_, after)| after.min(period)),
+            (false, false) if self.rest_from.is_some() => REST_AFTER.min(period),
+            (false, false) => period,
         };
-        let left = pause.saturating_sub(since_look);
-        since_told.map_or(left, |since_told| {
-            let until_told = TOLD_AFTER.saturating_sub(since_told);
-            until_told
-                .max(TOLD_SHORTEST.saturating_sub(since_look))
-                .min(left)
-        })
+        match self.is_told {
+            true => TOLD_SHORTEST.min(pause),
+            false => pause,
+        }
     }
 }
 
@@ -179,7 +173,7 @@ impl Watched {
             let (version, is_wanted) = {
                 let mut state = self.state();
                 state.begun += 1;
-                state.told_at = None;
+                state.is_told = false;
                 (state.version.clone(), mem::take(&mut state.is_wanted))
             };
             let looked = self.look(version.as_ref(), is_wanted);
@@ -198,13 +192,12 @@ impl Watched {
             if state.is_over {
                 return false;
             }
-            let since_look = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
-            let since_told = state.told_at.map(|told| told.elapsed());
-            let left = state.left(self.period, since_look, since_told);
-            if left.is_zero() {
+            let period = state.pause(self.period);
+            let since = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
+            if since >= period {
                 return true;
             }
-            let waited = self.changed.wait_timeout(state, left);
+            let waited = self.changed.wait_timeout(state, period - since);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -240,7 +233,11 @@ impl Watched {
         let is_switch = known.is_none() || before.is_some();
         // Where each view has a look of its own, there is none later.
         let before = before.filter(|_| !self.period.is_zero());
-        let is_whole = before.is_none();
+        let rest = match &before {
+            None => Rest::Seen,
+            Some(before) if current.is_next_after(&before.store().current) => Rest::AsBefore,
+            Some(_) => Rest::Owed,
+        };
         let (store, manifests, blobs) = (&self.store, &*self.manifests, self.blobs_now());
         let view = match before {
             // At once, or one request after the switch, rather than after all others, too.
@@ -254,7 +251,7 @@ impl Watched {
         Ok(Some(Seen {
             view,
             version,
-            is_whole,
+            rest,
         }))
     }
 
@@ -264,16 +261,15 @@ impl Watched {
         let owed = {
             let state = self.state();
             let known = state.latest.clone().zip(state.version.clone());
-            let is_due =
-                |(switched, after): (Instant, Duration)| is_wanted || switched.elapsed() >= after;
-            known.filter(|_| state.rest.is_some_and(is_due))
+            let is_due = |from: Instant| is_wanted || Instant::now() >= from;
+            known.filter(|_| state.rest_from.is_some_and(is_due))
         };
         let Some((latest, version)) = owed else {
             return Ok(None);
         };
         let goes_before = || {
             let mut state = self.state();
-            let is_told = state.told_at.is_some() && !state.has_put_off;
+            let is_told = state.is_told && !state.has_put_off;
             state.has_put_off |= is_told;
             is_told
         };
@@ -282,7 +278,7 @@ impl Watched {
         Ok(view.map_err(into_io)?.map(|view| Seen {
             view: Arc::new(view),
             version,
-            is_whole: true,
+            rest: Rest::Seen,
         }))
     }
 
@@ -301,8 +297,11 @@ impl Watched {
                 }
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
-                    let after = any_of(&REST_AFTER).min(self.period);
-                    state.rest = (!seen.is_whole).then_some((begun, after));
+                    state.rest_from = match seen.rest {
+                        Rest::Seen => None,
+                        Rest::AsBefore => state.rest_from,
+                        Rest::Owed => Some(begun + REST_AFTER.min(self.period)),
+                    };
                     state.has_put_off = false;
                 }
             }
@@ -359,14 +358,6 @@ impl Watched {
     }
 }
 
-/// A time of these, each time another one.
-fn any_of(times: &Range<Duration>) -> Duration {
-    // A number that nobody can know, and which no secret depends on.
-    let number = RandomState::new().build_hasher().finish() % 1000;
-    let span = times.end.saturating_sub(times.start);
-    times.start + span * u32::try_from(number).unwrap_or(0) / 1000
-}
-
 impl ReleaseWatch for Watched {
     fn newer(&self, than: &Current) -> Option<Arc<dyn NewerRelease>> {
         let latest = self.state().latest.clone()?;
@@ -393,43 +384,32 @@ mod tests {
 
     #[test]
     fn a_look_is_made_in_time_and_not_too_often() {
-        let of = |millis: u64| Duration::from_millis(millis);
-        let check = |is_wanted, period, since_look, since_told: Option<u64>, expected| {
+        let millis = Duration::from_millis;
+        let check = |is_wanted, is_told, period, expected| {
             let state = WatchState {
                 is_wanted,
+                is_told,
                 ..WatchState::default()
             };
-            let left = state.left(of(period), of(since_look), since_told.map(of));
-            let told = format!("{is_wanted} {period} {since_look} {since_told:?}");
-            assert_eq!(left, of(expected), "{told}");
+            let pause = state.pause(period);
+            assert_eq!(pause, expected, "{is_wanted} {is_told} {period:?}");
         };
-        check(false, 875, 0, None, 875);
-        check(false, 875, 800, None, 75);
-        check(false, 875, 900, None, 0);
-        check(true, 875, 30, None, 70);
-        check(true, 50, 30, None, 20);
-        // Who is told waits until the others are, too, and not for another look.
-        check(false, 875, 800, Some(0), 20);
-        check(false, 875, 800, Some(15), 5);
-        check(false, 875, 800, Some(30), 0);
-        check(false, 875, 5, Some(30), 15);
-        check(false, 875, 870, Some(0), 5);
-        check(true, 875, 30, Some(0), 20);
-        check(false, 5, 0, Some(0), 5);
+        check(false, false, millis(875), millis(875));
+        check(true, false, millis(875), SHORTEST);
+        check(false, true, millis(875), TOLD_SHORTEST);
+        check(true, true, millis(875), TOLD_SHORTEST);
+        check(true, false, millis(50), millis(50));
+        check(false, true, millis(5), millis(5));
         // Each view has a look of its own, and who is told makes no more of them.
-        check(true, 0, 0, None, 0);
-        check(false, 0, 30, Some(20), 0);
-        let state = WatchState::default();
-        assert!(state.left(Duration::ZERO, of(1000), None) > of(1_000_000));
+        check(false, false, Duration::ZERO, Duration::MAX);
+        check(true, false, Duration::ZERO, Duration::ZERO);
+        check(false, true, Duration::ZERO, TOLD_SHORTEST);
         // After a switch the rest of the store is looked at before long.
         let state = WatchState {
-            rest: Some((Instant::now(), of(300))),
+            rest_from: Some(Instant::now()),
             ..WatchState::default()
         };
-        assert_eq!(state.left(of(875), of(0), None), of(300));
-        assert_eq!(state.left(of(50), of(0), None), of(50));
-        for _ in 0..100 {
-            assert!(REST_AFTER.contains(&any_of(&REST_AFTER)));
-        }
+        assert_eq!(state.pause(millis(875)), REST_AFTER);
+        assert_eq!(state.pause(millis(50)), millis(50));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::{Patience, Source, View};
-use salver_store::{Store, StoreSource, Writer};
+use salver_store::{NewPreview, PreviewName, ReleaseId, Store, StoreSource, Writer};
 
 use crate::memory_bucket::{Fault, MemoryBucket};
 use crate::site::Site;
@@ -320,9 +320,13 @@ fn an_event_that_comes_during_a_look_has_another_one() {
 }
 
 #[test]
-fn what_else_a_store_has_is_asked_for_after_a_switch() {
+fn what_else_a_store_has_is_asked_for_after_several_changes() {
     let check = |goes_on_telling: bool| {
-        let (site, bucket, source) = told(Duration::from_secs(3600));
+        let (mut site, bucket, source) = told(Duration::from_secs(3600));
+        site.put("index.html", "unseen");
+        site.deploy_to(&bucket).unwrap();
+        site.now += 60;
+        site.put("index.html", "new");
         site.deploy_to(&bucket).unwrap();
         bucket.asked();
         let since = Instant::now();
@@ -343,14 +347,66 @@ fn what_else_a_store_has_is_asked_for_after_a_switch() {
             std::thread::yield_now();
             asked.extend(bucket.asked());
         }
-        let looks = asked.iter().take_while(|asked| !is("LIST")(asked));
-        let looks: Vec<_> = looks.filter(|asked| is("GET current")(asked)).collect();
-        assert!(looks.len() >= 2, "by another look: {asked:?}");
-        let manifests = asked.iter().filter(|asked| is("GET manifests")(asked));
-        assert_eq!(manifests.count(), 0, "it came with `current`: {asked:?}");
+        let before = || asked.iter().take_while(|asked| !is("LIST")(asked));
+        let looks = before().filter(|asked| is("GET current")(asked));
+        assert!(looks.count() >= 2, "by another look: {asked:?}");
+        assert!(
+            !before().any(is("GET manifests")),
+            "it came with `current`: {asked:?}"
+        );
     };
     check(false);
     check(true);
+}
+
+#[test]
+fn a_switch_alone_is_all_that_is_asked_for() {
+    let (mut site, bucket, source) = told(Duration::from_millis(40));
+    let source = Arc::new(source);
+    let writer = || Writer::lock(&Store::open_bucket(bucket.shared()).unwrap(), "it").unwrap();
+    let is_look = |asked: &String| asked == "GET current";
+    // What is asked for until so many looks more have begun.
+    let asked_until = |looks: usize| {
+        let (mut asked, since) = (bucket.asked(), Instant::now());
+        while asked.iter().filter(|asked| is_look(asked)).count() < looks {
+            assert!(since.elapsed() < Duration::from_secs(120), "in vain");
+            std::thread::yield_now();
+            asked.extend(bucket.asked());
+        }
+        asked
+    };
+    let check = |page: &[u8]| {
+        bucket.asked();
+        wait_for(&source, page);
+        // What is owed is asked for by the next look.
+        let asked = asked_until(4);
+        let is_due = |asked: &String| is_look(asked) || asked.starts_with("GET blobs/");
+        assert!(asked.iter().all(is_due), "{asked:?}");
+    };
+    let first = Store::open_bucket(bucket.shared()).unwrap().current();
+    let first = first.unwrap().unwrap();
+    site.deploy_to(&bucket).unwrap();
+    check(b"new");
+    site.now += 60;
+    site.put("index.html", "preview");
+    let preview = NewPreview {
+        name: PreviewName::parse("next").unwrap(),
+        // By now that is over.
+        expires_after: Duration::from_secs(100),
+    };
+    let (directory, options) = (site.directory(), site.options());
+    let preview = writer().deploy_preview(&directory, &preview, &options, &mut |_| true);
+    let preview = preview.unwrap().id;
+    let is_shown = || source.release(preview.as_str()).unwrap().view(WAIT).is_ok();
+    let rollback = |id: &ReleaseId| writer().rollback(Some(id), "jo", site.time()).unwrap();
+    bucket.asked();
+    asked_until(2);
+    assert!(!is_shown());
+    rollback(&preview);
+    check(b"preview");
+    rollback(&first);
+    check(b"old");
+    assert!(is_shown(), "it was current once");
 }
 
 #[test]

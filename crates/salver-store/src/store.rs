@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use crate::bucket::Bucket;
 use crate::error::Error;
-use crate::files::bundle::Bundle;
 use crate::files::current::Current;
 use crate::files::digest::BlobDigest;
 use crate::files::journal::{self, Action, Journal, JournalEntry};
@@ -166,21 +165,18 @@ impl Store {
 
     pub(crate) fn read_current(&self) -> Result<Option<Current>, Error> {
         let content = self.place.current()?;
-        let parsed = content.map(|content| self.parse_current(&content));
+        let parsed = content
+            .as_deref()
+            .map(|content| self.parse_current(content));
         Ok(parsed.transpose()?.map(|(current, _)| current))
     }
 
-    /// What `current` says, and its bundle, if it has one.
-    pub(crate) fn parse_current(&self, content: &[u8]) -> Result<(Current, Option<Bundle>), Error> {
-        let parse = || {
-            let (current, rest) = Current::parse(content)?;
-            if rest.is_empty() {
-                return Some((current, None));
-            }
-            let bundle = Bundle::parse(rest, &current.release)?;
-            Some((current, Some(bundle)))
-        };
-        parse().ok_or_else(|| {
+    /// What `current` says, and the bytes that follow.
+    pub(crate) fn parse_current<'a>(
+        &self,
+        content: &'a [u8],
+    ) -> Result<(Current, &'a [u8]), Error> {
+        Current::parse(content).ok_or_else(|| {
             Error::Damaged(format!(
                 "{:?} names no release: `salver rollback STORE ID` names one anew",
                 self.place.within(CURRENT)

@@ -79,8 +79,8 @@ impl Writer {
         self.journal = Journal::parse(&state.journal);
         let last = self.journal.entries.iter().map(|entry| entry.change).max();
         let last = last.unwrap_or(0);
-        let current = state.current;
-        let current = current.map(|content| self.store.parse_current(&content));
+        let current = state.current.as_deref();
+        let current = current.map(|content| self.store.parse_current(content));
         (self.current, self.seen) = match current {
             Some(Ok((current, _))) => {
                 let seen = current.change;
@@ -219,7 +219,7 @@ impl Writer {
     }
 
     /// Makes a release the current one: the switch, one rename or one conditional request. With the one that is current
-    /// already, whoever serves the store looks at all else anew.
+    /// already, whoever serves the store looks at all else anew; with another one nothing else may have changed under this number.
     pub(crate) fn switch(&mut self, release: ReleaseId, bundle: &[u8]) -> Result<(), Error> {
         let change = self.last_change + 1;
         self.set_current(Current { release, change }, bundle)

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The number counts all changes of the store: whoever serves it compares the file, and reads the rest of the store
-//! anew only if it has changed. In a bucket a [bundle] may follow these lines.
+//! anew only if something else has changed. Another release with the next number is nothing but that switch. In a bucket a
+//! [bundle] may follow these lines.
 
 use crate::files::bundle;
 use crate::files::release_id::ReleaseId;

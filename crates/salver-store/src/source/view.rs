@@ -126,8 +126,8 @@ impl ReleaseView {
         }
     }
 
-    /// The release that has become current since this view, with what is known already of all others: for a moment, until
-    /// the rest of the store has been looked at.
+    /// The release that has become current since this view, with what is known already of all others: until the rest of the
+    /// store has been looked at, if anything of it may have changed.
     pub(super) fn succeeded_by(
         &self,
         current: Current,

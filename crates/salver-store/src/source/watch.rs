@@ -18,6 +18,7 @@ use crate::bucket::{Bucket, BucketObject, ObjectChange, ObjectVersion};
 use crate::files::bundle::Bundle;
 use crate::files::current::{Current, MOST_BYTES};
 use crate::files::layout::CURRENT;
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 
 /// The shortest time between two looks, however many want one.
@@ -57,6 +58,9 @@ struct WatchState {
     version: Option<ObjectVersion>,
     /// The moment from which on it is looked at what else there is in the store, if something else may have changed since it was.
     rest_from: Option<Instant>,
+    /// True if it was looked at after a switch, and nothing but switches has come since. What is seen with another change may be
+    /// the midst of it: who clears up after somebody says so first.
+    is_settled: bool,
     /// True if that was put off already, for somebody had said that there is something new.
     has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
@@ -80,8 +84,10 @@ struct Seen {
 
 /// What is known of a store besides the current release.
 enum Rest {
-    /// It was looked at.
+    /// It was looked at, together with the pointer.
     Seen,
+    /// It was looked at some time after a switch.
+    Settled,
     /// As much as before: the switch is all that has changed, as the number of changes says.
     AsBefore,
     /// Something else may have changed.
@@ -224,18 +230,20 @@ impl Watched {
             }
         };
         let (current, bundle) = self.store.parse_current(&content).map_err(into_io)?;
-        if let Some(Bundle { manifest, contents }) = bundle {
-            self.manifests.bring(&current.release, manifest);
-            self.blobs.bring(contents);
-        }
-        let before = self.state().latest.clone();
+        self.bring(bundle, &current.release);
+        let (before, is_settled) = {
+            let state = self.state();
+            (state.latest.clone(), state.is_settled)
+        };
         let before = before.filter(|before| before.store().current.release != current.release);
         let is_switch = known.is_none() || before.is_some();
         // Where each view has a look of its own, there is none later.
         let before = before.filter(|_| !self.period.is_zero());
         let rest = match &before {
             None => Rest::Seen,
-            Some(before) if current.is_next_after(&before.store().current) => Rest::AsBefore,
+            Some(before) if is_settled && current.is_next_after(&before.store().current) => {
+                Rest::AsBefore
+            }
             Some(_) => Rest::Owed,
         };
         let (store, manifests, blobs) = (&self.store, &*self.manifests, self.blobs_now());
@@ -278,8 +286,27 @@ impl Watched {
         Ok(view.map_err(into_io)?.map(|view| Seen {
             view: Arc::new(view),
             version,
-            rest: Rest::Seen,
+            rest: Rest::Settled,
         }))
+    }
+
+    /// Takes what comes with the pointer. All of it is in the store, too, for who gets none or a damaged one.
+    fn bring(&self, bundle: &[u8], release: &ReleaseId) {
+        if bundle.is_empty() {
+            return;
+        }
+        match Bundle::parse(bundle, release) {
+            Some(Bundle { manifest, contents }) => {
+                self.manifests.bring(release, manifest);
+                self.blobs.bring(contents);
+            }
+            None => {
+                let path = self.store.place.within(CURRENT);
+                tracing::warn!(
+                    "{path:?}: what follows the name of {release} is damaged, and is asked for"
+                );
+            }
+        }
     }
 
     fn blobs_now(self: &Arc<Self>) -> Box<BucketBlobs> {
@@ -298,10 +325,10 @@ impl Watched {
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
                     state.rest_from = match seen.rest {
-                        Rest::Seen => None,
-                        Rest::AsBefore => state.rest_from,
+                        Rest::Seen | Rest::Settled | Rest::AsBefore => None,
                         Rest::Owed => Some(begun + REST_AFTER.min(self.period)),
                     };
+                    state.is_settled = matches!(seen.rest, Rest::Settled | Rest::AsBefore);
                     state.has_put_off = false;
                 }
             }
@@ -404,7 +431,7 @@ mod tests {
         check(false, false, Duration::ZERO, Duration::MAX);
         check(true, false, Duration::ZERO, Duration::ZERO);
         check(false, true, Duration::ZERO, TOLD_SHORTEST);
-        // After a switch the rest of the store is looked at before long.
+        // What is owed is looked at before long.
         let state = WatchState {
             rest_from: Some(Instant::now()),
             ..WatchState::default()

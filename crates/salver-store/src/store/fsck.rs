@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
+use crate::files::bundle::Bundle;
+use crate::files::current::Current;
 use crate::files::digest::BlobDigest;
 use crate::files::layout::BLOBS;
 use crate::files::preview::Preview;
@@ -142,6 +144,7 @@ impl Store {
             Ok(_) => {}
             Err(error) => found.faults.push(error.to_string()),
         }
+        found.faults.extend(self.fault_of_bundle()?);
         for preview in self.each_preview()? {
             match preview {
                 Ok(Preview { name, release, .. }) if !self.has(&release)? => {
@@ -162,6 +165,20 @@ impl Store {
             found.unnamed = blobs.filter(|file| !is_named(file)).count();
         }
         Ok(found)
+    }
+
+    /// What is wrong with what follows the name of the current release, where something does.
+    fn fault_of_bundle(&self) -> Result<Option<String>, Error> {
+        let content = self.place.current()?.unwrap_or_default();
+        let named = Current::parse(&content).filter(|(_, bundle)| !bundle.is_empty());
+        let damaged =
+            named.filter(|(current, bundle)| Bundle::parse(bundle, &current.release).is_none());
+        Ok(damaged.map(|(Current { release, .. }, _)| {
+            format!(
+                "what follows the name of the current release {release} is damaged, and not used: the next deploy or rollback \
+                 puts it anew"
+            )
+        }))
     }
 
     /// True if a release was current once. Before, a deploy may have been interrupted just before its end.

@@ -119,9 +119,9 @@ impl Writer {
             ReleaseRole::Current(_) if self.store.is_in_bucket() => {
                 let of_tree = TreeContents {
                     tree: &tree,
-                    missing: &missing,
+                    blobs: &blobs,
                 };
-                new_contents(&self.store, &files, before, &of_tree)?
+                new_contents(&self.store, &files, before, &of_tree, listener)?
             }
             ReleaseRole::Current(_) | ReleaseRole::Preview(_) => BlobContents::new(),
         };
@@ -230,7 +230,10 @@ impl Writer {
         // Written, and read back.
         let times = if self.changes.is_alone() { 2 } else { 1 };
         listener(Event::Expected(bytes.saturating_mul(times)));
-        let contents = TreeContents { tree, missing };
+        let contents = TreeContents {
+            tree,
+            blobs: missing,
+        };
         self.changes.add_blobs(&blobs, &contents, listener)?;
         Ok((blobs.len(), bytes))
     }
@@ -253,7 +256,7 @@ impl Writer {
 /// The files of a tree, by their blobs.
 struct TreeContents<'a> {
     tree: &'a Tree,
-    missing: &'a BlobFiles<'a>,
+    blobs: &'a BlobFiles<'a>,
 }
 
 impl Contents for TreeContents<'_> {
@@ -262,25 +265,26 @@ impl Contents for TreeContents<'_> {
         blob: &BlobDigest,
         read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>,
     ) -> Result<(), Error> {
-        let (file, _) = self.missing.get(blob).ok_or(Error::Stopped)?;
+        let (file, _) = self.blobs.get(blob).ok_or(Error::Stopped)?;
         self.tree.read(file, read)
     }
 
     fn changed(&self, blob: &BlobDigest) -> Error {
-        match self.missing.get(blob) {
+        match self.blobs.get(blob) {
             Some((file, _)) => self.tree.changed(file),
             None => Error::Stopped,
         }
     }
 }
 
-/// The contents that a bundle brings of a release: what `before` does not have, of the tree that it was sent from or else as
-/// the store has it.
+/// The contents that a bundle brings of a release: what `before` does not have, of the tree, and codings as the store has them.
+/// What cannot be had by now is left out: nodes ask for it.
 fn new_contents(
     store: &Store,
     files: &[ManifestFile],
     before: Option<&Manifest>,
     tree: &TreeContents<'_>,
+    listener: &mut Listener<'_>,
 ) -> Result<BlobContents, Error> {
     let before = before.map(Manifest::files).unwrap_or_default();
     let before: HashSet<BlobDigest> = before.iter().map(|file| file.blob).collect();
@@ -294,22 +298,20 @@ fn new_contents(
             let most = length.saturating_add(1);
             reader.take(most).read_to_end(&mut content).map(drop)
         };
-        match tree.missing.contains_key(blob) {
-            true => tree.read(blob, &mut read_from)?,
+        let is_read = match tree.blobs.contains_key(blob) {
+            true => tree.read(blob, &mut read_from).is_ok(),
             false => {
-                let name = layout::blob(blob);
-                let mut read = || read_from(&mut store.place.open(&name)?.content);
-                read().map_err(Error::at(&store.place.within(&name)))?;
+                let opened = store.place.open(&layout::blob(blob));
+                opened.is_ok_and(|mut opened| read_from(&mut opened.content).is_ok())
             }
-        }
-        // What has changed since comes from the store, or is said to be damaged, as all else.
-        if BlobDigest::of(&content) == *blob {
+        };
+        if is_read && BlobDigest::of(&content) == *blob {
             let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
             contents.insert((*length, *blob), content);
         }
         Ok(0)
     };
-    for_each((&wanted, AT_ONCE), read, &mut |_| true)?;
+    for_each((&wanted, AT_ONCE), read, listener)?;
     let contents = contents.into_inner();
     let contents = contents.unwrap_or_else(PoisonError::into_inner).into_iter();
     Ok(contents

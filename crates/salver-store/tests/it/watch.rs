@@ -186,21 +186,32 @@ fn what_comes_with_the_pointer_is_checked() {
     let other = String::from_utf8(other).unwrap();
     let at = |text: &str| text.find("salver-manifest").unwrap();
     let with = |manifest: &str| format!("{}{manifest}", &pointer[..at(&pointer)]);
-    let check = |text: String, expected: Result<&[u8], io::ErrorKind>| {
+    let store = Store::open_bucket(bucket.shared()).unwrap();
+    let check = |text: String, is_taken: bool| {
         bucket.spoil("current", Some(text.as_bytes()));
-        let read = read(&source(&bucket), "a.txt");
-        assert_eq!(read.as_deref(), expected.as_ref().copied(), "{text}");
+        bucket.asked();
+        let expected = match text.starts_with(with("").as_str()) {
+            true => b"alpha",
+            false => b"omega",
+        };
+        assert_eq!(read(&source(&bucket), "a.txt"), Ok(expected.to_vec()));
+        let asked = bucket.asked();
+        let has_asked = |what: &str| asked.iter().any(|asked| asked.starts_with(what));
+        let id = text.lines().nth(1).unwrap().replace("release ", "");
+        let asked_for = [&*format!("GET manifests/{id}"), "GET blobs/"].map(has_asked);
+        assert_eq!(asked_for, [!is_taken; 2], "{text} {asked:?}");
+        let is_sound = store.fsck(&mut |_| true).unwrap().is_sound();
+        assert_eq!(is_sound, is_taken || text == with(""), "{text}");
     };
-    check(pointer.clone(), Ok(b"alpha"));
-    check(with(""), Ok(b"alpha"));
-    check(other.clone(), Ok(b"omega"));
-    let damaged: Result<&[u8], _> = Err(io::ErrorKind::InvalidData);
+    check(pointer.clone(), true);
+    check(other.clone(), true);
+    check(with(""), false);
     // That of another release; one that was cut off or changed; what is none.
-    check(with(&other[at(&other)..]), damaged);
-    check(pointer[..pointer.len() - 1].to_owned(), damaged);
-    check(pointer.replace("text/plain", "text/html"), damaged);
-    check(with("other text\n"), damaged);
-    check(pointer.replace("alpha", "omega"), damaged);
+    check(with(&other[at(&other)..]), false);
+    check(pointer[..pointer.len() - 1].to_owned(), false);
+    check(pointer.replace("text/plain", "text/html"), false);
+    check(pointer.replace("alpha", "omega"), false);
+    check(with("other text\n"), false);
 }
 
 #[test]
@@ -375,19 +386,18 @@ fn a_switch_alone_is_all_that_is_asked_for() {
         }
         asked
     };
-    let check = |page: &[u8]| {
-        bucket.asked();
+    let seen = |page: &[u8]| {
         wait_for(&source, page);
         // What is owed is asked for by the next look.
-        let asked = asked_until(4);
+        asked_until(4)
+    };
+    let check = |page: &[u8]| {
+        let asked = seen(page);
         let is_due = |asked: &String| is_look(asked) || asked.starts_with("GET blobs/");
         assert!(asked.iter().all(is_due), "{asked:?}");
     };
     let first = Store::open_bucket(bucket.shared()).unwrap().current();
     let first = first.unwrap().unwrap();
-    site.deploy_to(&bucket).unwrap();
-    check(b"new");
-    site.now += 60;
     site.put("index.html", "preview");
     let preview = NewPreview {
         name: PreviewName::parse("next").unwrap(),
@@ -397,16 +407,74 @@ fn a_switch_alone_is_all_that_is_asked_for() {
     let (directory, options) = (site.directory(), site.options());
     let preview = writer().deploy_preview(&directory, &preview, &options, &mut |_| true);
     let preview = preview.unwrap().id;
-    let is_shown = || source.release(preview.as_str()).unwrap().view(WAIT).is_ok();
-    let rollback = |id: &ReleaseId| writer().rollback(Some(id), "jo", site.time()).unwrap();
-    bucket.asked();
     asked_until(2);
+    // After another change it is looked once more.
+    site.now += 60;
+    site.put("index.html", "new");
+    site.deploy_to(&bucket).unwrap();
+    seen(b"new");
+    for page in ["newer", "newest"] {
+        site.now += 60;
+        site.put("index.html", page);
+        site.deploy_to(&bucket).unwrap();
+        bucket.asked();
+        check(page.as_bytes());
+    }
+    let is_shown = || source.release(preview.as_str()).unwrap().view(WAIT).is_ok();
+    let rollback = |id: &ReleaseId| {
+        writer().rollback(Some(id), "jo", site.time()).unwrap();
+        bucket.asked();
+    };
     assert!(!is_shown());
     rollback(&preview);
     check(b"preview");
     rollback(&first);
     check(b"old");
     assert!(is_shown(), "it was current once");
+}
+
+#[test]
+fn what_was_cleared_up_is_gone_after_the_next_switch() {
+    let (mut site, bucket, source) = told(Duration::from_millis(40));
+    let source = Arc::new(source);
+    site.deploy_to(&bucket).unwrap();
+    wait_for(&source, b"new");
+    let looked = || {
+        bucket.asked();
+        let (mut looks, since) = (0, Instant::now());
+        while looks < 4 {
+            assert!(since.elapsed() < Duration::from_secs(120), "in vain");
+            std::thread::yield_now();
+            looks += bucket
+                .asked()
+                .iter()
+                .filter(|asked| *asked == "GET current")
+                .count();
+        }
+    };
+    looked();
+    // A deploy that ends before its switch, and another one that closes its number, and has not cleared up yet.
+    site.now += 60;
+    site.put("index.html", "dead");
+    let before = bucket.objects().remove("current").unwrap();
+    site.deploy_to(&bucket).unwrap();
+    let dead = Store::open_bucket(bucket.shared()).unwrap().current();
+    let dead = dead.unwrap().unwrap();
+    let before = String::from_utf8(before).unwrap();
+    let lines: Vec<&str> = before.lines().take(3).collect();
+    let closed = lines.join("\n").replace("change 2", "change 3") + "\n";
+    bucket.spoil("current", Some(closed.as_bytes()));
+    wait_for(&source, b"new");
+    looked();
+    let is_shown = || source.release(dead.as_str()).unwrap().view(WAIT).is_ok();
+    assert!(is_shown());
+    // It clears up, and switches.
+    site.now += 60;
+    site.put("index.html", "alive");
+    site.deploy_to(&bucket).unwrap();
+    wait_for(&source, b"alive");
+    looked();
+    assert!(!is_shown());
 }
 
 #[test]

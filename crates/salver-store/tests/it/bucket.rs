@@ -5,10 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use salver_assets::{Patience, Source};
-use salver_store::{
-    Action, Deployed, Error, NewPreview, PreviewName, ReleaseId, Store, StoreSource, Writer,
-};
+use salver_store::{Action, Deployed, Error, NewPreview, PreviewName, ReleaseId, Store, Writer};
 
 use crate::memory_bucket::{Fault, MemoryBucket};
 use crate::site::Site;
@@ -81,45 +78,6 @@ fn same_files(site: &Site, bucket: &MemoryBucket) -> BTreeMap<String, Vec<u8>> {
     assert!(current.unwrap().starts_with(&lines.unwrap()));
     assert_eq!(objects, expected);
     expected
-}
-
-#[test]
-fn a_copy_in_a_directory_is_a_store() {
-    let mut site = Site::new(&[("index.html", "one")]);
-    let bucket = MemoryBucket::default();
-    site.deploy_to(&bucket).unwrap();
-    let copy = |site: &Site| {
-        for (name, content) in bucket.objects() {
-            let path = site.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-    };
-    copy(&site);
-    let source = StoreSource::open(&site.path(), Duration::ZERO).unwrap();
-    let check = |expected: &str| {
-        let view = source.view(Patience::MayWait).unwrap();
-        let opened = view.open(b"index.html", Patience::MayWait).unwrap();
-        let mut content = vec![0; 100];
-        let read = opened
-            .reader
-            .read_at(&mut content, 0, Patience::MayWait)
-            .unwrap();
-        assert_eq!(&content[..read], expected.as_bytes());
-    };
-    check("one");
-    assert!(site.fsck().is_sound());
-    site.now += 60;
-    site.put("index.html", "two");
-    site.deploy_to(&bucket).unwrap();
-    copy(&site);
-    check("two");
-    // It takes deploys, too.
-    fs::create_dir(site.path().join("new")).unwrap();
-    site.now += 60;
-    site.put("index.html", "three");
-    site.deploy();
-    check("three");
 }
 
 #[test]

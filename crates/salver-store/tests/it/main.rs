@@ -9,6 +9,7 @@
 )]
 
 mod bucket;
+mod bundle;
 mod damage;
 mod deploy;
 mod interrupted;

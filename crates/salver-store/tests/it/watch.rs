@@ -218,6 +218,21 @@ fn wait_for(source: &StoreSource, page: &[u8]) {
     }
 }
 
+fn is_look(asked: &String) -> bool {
+    asked == "GET current"
+}
+
+/// What is asked for until so many looks more have begun.
+fn asked_until(bucket: &MemoryBucket, looks: usize) -> Vec<String> {
+    let (mut asked, since) = (bucket.asked(), Instant::now());
+    while asked.iter().filter(|asked| is_look(asked)).count() < looks {
+        assert!(since.elapsed() < Duration::from_secs(120), "in vain");
+        std::thread::yield_now();
+        asked.extend(bucket.asked());
+    }
+    asked
+}
+
 /// A bucket with a release, and a source of it that looks by itself after this time alone.
 fn told(period: Duration) -> (Site, MemoryBucket, StoreSource) {
     let mut site = Site::new(&[("index.html", "old")]);
@@ -308,21 +323,10 @@ fn a_switch_alone_is_all_that_is_asked_for() {
     let (mut site, bucket, source) = told(Duration::from_millis(40));
     let source = Arc::new(source);
     let writer = || Writer::lock(&Store::open_bucket(bucket.shared()).unwrap(), "it").unwrap();
-    let is_look = |asked: &String| asked == "GET current";
-    // What is asked for until so many looks more have begun.
-    let asked_until = |looks: usize| {
-        let (mut asked, since) = (bucket.asked(), Instant::now());
-        while asked.iter().filter(|asked| is_look(asked)).count() < looks {
-            assert!(since.elapsed() < Duration::from_secs(120), "in vain");
-            std::thread::yield_now();
-            asked.extend(bucket.asked());
-        }
-        asked
-    };
     let seen = |page: &[u8]| {
         wait_for(&source, page);
         // What is owed is asked for by the next look.
-        asked_until(4)
+        asked_until(&bucket, 4)
     };
     let check = |page: &[u8]| {
         let asked = seen(page);
@@ -340,7 +344,7 @@ fn a_switch_alone_is_all_that_is_asked_for() {
     let (directory, options) = (site.directory(), site.options());
     let preview = writer().deploy_preview(&directory, &preview, &options, &mut |_| true);
     let preview = preview.unwrap().id;
-    asked_until(2);
+    asked_until(&bucket, 2);
     // After another change it is looked once more.
     site.now += 60;
     site.put("index.html", "new");
@@ -372,20 +376,8 @@ fn what_was_cleared_up_is_gone_after_the_next_switch() {
     let source = Arc::new(source);
     site.deploy_to(&bucket).unwrap();
     wait_for(&source, b"new");
-    let looked = || {
-        bucket.asked();
-        let (mut looks, since) = (0, Instant::now());
-        while looks < 4 {
-            assert!(since.elapsed() < Duration::from_secs(120), "in vain");
-            std::thread::yield_now();
-            looks += bucket
-                .asked()
-                .iter()
-                .filter(|asked| *asked == "GET current")
-                .count();
-        }
-    };
-    looked();
+    bucket.asked();
+    asked_until(&bucket, 4);
     // A deploy that ends before its switch, and another one that closes its number, and has not cleared up yet.
     site.now += 60;
     site.put("index.html", "dead");
@@ -398,7 +390,8 @@ fn what_was_cleared_up_is_gone_after_the_next_switch() {
     let closed = lines.join("\n").replace("change 2", "change 3") + "\n";
     bucket.spoil("current", Some(closed.as_bytes()));
     wait_for(&source, b"new");
-    looked();
+    bucket.asked();
+    asked_until(&bucket, 4);
     let is_shown = || source.release(dead.as_str()).unwrap().view(WAIT).is_ok();
     assert!(is_shown());
     // It clears up, and switches.
@@ -406,7 +399,8 @@ fn what_was_cleared_up_is_gone_after_the_next_switch() {
     site.put("index.html", "alive");
     site.deploy_to(&bucket).unwrap();
     wait_for(&source, b"alive");
-    looked();
+    bucket.asked();
+    asked_until(&bucket, 4);
     assert!(!is_shown());
 }
 

@@ -20,6 +20,7 @@ use std::time::SystemTime;
 
 use crate::error::Error;
 use crate::event::Listener;
+use crate::files::bundle::Bundle;
 use crate::files::current::Current;
 use crate::files::digest::BlobDigest;
 use crate::files::journal::JournalEntry;
@@ -117,8 +118,8 @@ pub(crate) trait Changes: fmt::Debug + Send {
     /// Removes files, if they are there, so that they stay away.
     fn remove(&mut self, names: &[String]) -> Result<(), Error>;
 
-    /// Makes a release the current one: the switch. Its bundle, if there is one, comes with it where that is of use.
-    fn switch(&mut self, current: &Current, bundle: &[u8]) -> Result<(), Error>;
+    /// Makes a release the current one: the switch. What is new with it comes along where that is of use.
+    fn switch(&mut self, current: &Current, new: Option<&Bundle>) -> Result<(), Error>;
 }
 
 /// What a store says of itself.

@@ -4,9 +4,10 @@ pub(crate) mod blobs;
 pub(crate) mod diff;
 pub(crate) mod fsck;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bucket::Bucket;
 use crate::error::Error;
@@ -20,6 +21,8 @@ use crate::files::release_id::ReleaseId;
 use crate::place::Place;
 use crate::place::bucket::BucketPlace;
 use crate::place::directory::DirectoryPlace;
+use crate::place::side_by_side::for_each;
+use crate::place::uploads::AT_ONCE;
 
 /// The shortest part of a release's name by which it can be named.
 const SHORTEST_PART: usize = 4;
@@ -298,11 +301,13 @@ impl Store {
     pub fn releases(&self) -> Result<Vec<Release>, Error> {
         let current = self.current()?;
         let journal = self.read_journal()?;
-        let mut manifests = Vec::new();
-        for id in self.ids()? {
-            let manifest = self.manifest(&id)?;
-            manifests.push((id, manifest));
-        }
+        let manifests = Mutex::new(BTreeMap::new());
+        self.each_manifest(&self.ids()?, &|id, manifest| {
+            let mut manifests = manifests.lock().unwrap_or_else(PoisonError::into_inner);
+            manifests.insert(id.clone(), manifest);
+        })?;
+        let manifests = manifests.into_inner();
+        let manifests = manifests.unwrap_or_else(PoisonError::into_inner);
         // For each blob the number of the only release that has it.
         let mut owners: HashMap<BlobDigest, (Option<usize>, u64)> = HashMap::new();
         for (number, (_, manifest)) in manifests.iter().enumerate() {
@@ -356,14 +361,27 @@ impl Store {
         Ok(Journal::parse(&text.unwrap_or_default()))
     }
 
-    /// The blobs that releases have.
-    pub(crate) fn named_blobs(&self) -> Result<HashSet<BlobDigest>, Error> {
-        let mut named = HashSet::new();
-        for id in self.ids()? {
-            let manifest = self.manifest(&id)?;
+    /// The blobs that these releases have.
+    pub(crate) fn named_blobs(&self, ids: &[ReleaseId]) -> Result<HashSet<BlobDigest>, Error> {
+        let named = Mutex::new(HashSet::new());
+        self.each_manifest(ids, &|_, manifest| {
+            let mut named = named.lock().unwrap_or_else(PoisonError::into_inner);
             named.extend(manifest.files().iter().map(|file| file.blob));
-        }
-        Ok(named)
+        })?;
+        Ok(named.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the manifests of these releases, several at a time: from a bucket each is a way there and back.
+    fn each_manifest(
+        &self,
+        ids: &[ReleaseId],
+        take: &(dyn Fn(&ReleaseId, Manifest) + Sync),
+    ) -> Result<(), Error> {
+        let work = |id: &ReleaseId, _: &AtomicBool| {
+            take(id, self.manifest(id)?);
+            Ok(0)
+        };
+        for_each((ids, AT_ONCE), work, &mut |_| true)
     }
 
     /// The bytes of all blobs, which releases share.

@@ -12,6 +12,7 @@ pub(crate) mod site_files;
 mod tree;
 
 use crate::error::Error;
+use crate::files::bundle::Bundle;
 use crate::files::current::Current;
 use crate::files::journal::{Action, Journal, JournalEntry};
 use crate::files::layout;
@@ -150,7 +151,7 @@ impl Writer {
                 release: current.release.clone(),
                 change: self.last_change,
             };
-            self.set_current(closed, &[])?;
+            self.set_current(closed, None)?;
         }
         let mut named = Vec::new();
         for preview in self.store.each_preview()? {
@@ -220,13 +221,13 @@ impl Writer {
 
     /// Makes a release the current one: the switch, one rename or one conditional request. With the one that is current
     /// already, whoever serves the store looks at all else anew; with another one nothing else may have changed under this number.
-    pub(crate) fn switch(&mut self, release: ReleaseId, bundle: &[u8]) -> Result<(), Error> {
+    pub(crate) fn switch(&mut self, release: ReleaseId, new: Option<&Bundle>) -> Result<(), Error> {
         let change = self.last_change + 1;
-        self.set_current(Current { release, change }, bundle)
+        self.set_current(Current { release, change }, new)
     }
 
-    fn set_current(&mut self, current: Current, bundle: &[u8]) -> Result<(), Error> {
-        self.changes.switch(&current, bundle)?;
+    fn set_current(&mut self, current: Current, new: Option<&Bundle>) -> Result<(), Error> {
+        self.changes.switch(&current, new)?;
         (self.last_change, self.seen) = (current.change, current.change);
         self.current = Some(current);
         Ok(())

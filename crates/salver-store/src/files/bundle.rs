@@ -30,7 +30,7 @@ const SHORTEST_LINE: usize = 100;
 /// Contents of blobs.
 pub(crate) type BlobContents = Vec<(BlobDigest, Vec<u8>)>;
 
-/// What a bundle brings.
+/// What a switch brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bundle {
     pub(crate) manifest: Manifest,
@@ -38,16 +38,16 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// The bytes of the bundle of a release; none if its manifest is too long for one.
-    pub(crate) fn to_bytes(manifest: &Manifest, contents: &BlobContents) -> Vec<u8> {
+    /// The bytes of it; none if the manifest is too long for one.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         // Of a large release no text is made in vain.
-        let is_small = manifest.files().len() <= LONGEST_MANIFEST / SHORTEST_LINE;
-        let text = is_small.then(|| manifest.to_text());
+        let is_small = self.manifest.files().len() <= LONGEST_MANIFEST / SHORTEST_LINE;
+        let text = is_small.then(|| self.manifest.to_text());
         let Some(text) = text.filter(|text| text.len() <= LONGEST_MANIFEST) else {
             return Vec::new();
         };
         let mut bytes = text.into_bytes();
-        for (blob, content) in contents {
+        for (blob, content) in &self.contents {
             let piece = Piece {
                 blob: *blob,
                 length: u64::try_from(content.len()).unwrap_or(u64::MAX),
@@ -66,12 +66,11 @@ impl Bundle {
         let mut contents = BlobContents::new();
         for piece in Piece::all(pieces) {
             let piece = piece.ok()?;
-            let (blob, content) = (piece.blob, piece.bytes.to_vec());
-            let is_whole = u64::try_from(content.len()) == Ok(piece.length);
-            if !is_whole || BlobDigest::of(&content) != blob {
+            let is_whole = u64::try_from(piece.bytes.len()) == Ok(piece.length);
+            if !is_whole || BlobDigest::of(piece.bytes) != piece.blob {
                 return None;
             }
-            contents.push((blob, content));
+            contents.push((piece.blob, piece.bytes.to_vec()));
         }
         let is_its = manifest.is_named(release);
         is_its.then_some(Bundle { manifest, contents })
@@ -124,10 +123,10 @@ mod tests {
     fn it_is_read_as_it_was_written_and_nothing_else_is() {
         let contents = contents(&[b"one\nend of it\n", b"", &[0xff, 0, 0x80]]);
         let manifest = manifest(3, 5);
-        let bytes = Bundle::to_bytes(&manifest, &contents);
         let release = manifest.id();
         let end = manifest.to_text().len();
         let bundle = Bundle { manifest, contents };
+        let bytes = bundle.to_bytes();
         assert_eq!(Bundle::parse(&bytes, &release).as_ref(), Some(&bundle));
         let other = ReleaseId::new(1_764_000_000, &BlobDigest::of(b"other"));
         assert_eq!(Bundle::parse(&bytes, &other), None);
@@ -146,7 +145,11 @@ mod tests {
     #[test]
     fn a_short_manifest_is_in_it() {
         let check = |files: usize, longest_name: usize, expected: bool| {
-            let bytes = Bundle::to_bytes(&manifest(files, longest_name), &Vec::new());
+            let bundle = Bundle {
+                manifest: manifest(files, longest_name),
+                contents: BlobContents::new(),
+            };
+            let bytes = bundle.to_bytes();
             assert_eq!(!bytes.is_empty(), expected, "{files} {longest_name}");
             assert!(bytes.len() <= LONGEST_MANIFEST);
         };

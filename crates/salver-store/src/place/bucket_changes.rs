@@ -11,6 +11,7 @@ use super::{Changes, Contents, StoreState};
 use crate::bucket::{ObjectVersion, PutCondition, PutOutcome};
 use crate::error::Error;
 use crate::event::Listener;
+use crate::files::bundle::Bundle;
 use crate::files::current::{self, Current};
 use crate::files::digest::BlobDigest;
 use crate::files::journal::{self, JournalEntry};
@@ -143,8 +144,9 @@ impl Changes for BucketChanges {
         for_each((names, AT_ONCE), remove, &mut |_| true)
     }
 
-    fn switch(&mut self, current: &Current, bundle: &[u8]) -> Result<(), Error> {
-        let content = [current.to_text().as_bytes(), bundle].concat();
+    fn switch(&mut self, current: &Current, new: Option<&Bundle>) -> Result<(), Error> {
+        let bundle = new.map(Bundle::to_bytes).unwrap_or_default();
+        let content = [current.to_text().as_bytes(), &bundle].concat();
         let version = self.replace(CURRENT, &content, self.current.as_ref())?;
         self.current = Some(version);
         Ok(())

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Changes, Contents, StoreState};
 use crate::error::Error;
 use crate::event::Listener;
+use crate::files::bundle::Bundle;
 use crate::files::current::Current;
 use crate::files::digest::{BlobDigest, Hashes};
 use crate::files::durable::{
@@ -177,7 +178,7 @@ impl Changes for DirectoryChanges {
         directories.iter().try_for_each(|path| sync_directory(path))
     }
 
-    fn switch(&mut self, current: &Current, _: &[u8]) -> Result<(), Error> {
+    fn switch(&mut self, current: &Current, _: Option<&Bundle>) -> Result<(), Error> {
         // Whoever serves it has all of the release at hand, and reads this file all the time.
         self.put(CURRENT, &current.to_text())
     }

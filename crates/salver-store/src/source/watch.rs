@@ -56,12 +56,8 @@ struct WatchState {
     latest: Option<Arc<ReleaseView>>,
     /// The version of `current` that this is of.
     version: Option<ObjectVersion>,
-    /// The moment from which on it is looked at what else there is in the store, if something else may have changed since it was.
-    rest_from: Option<Instant>,
-    /// True if it was looked at after a switch, and nothing but switches has come since. What is seen with another change may be
-    /// the midst of it: who clears up after somebody says so first.
-    is_settled: bool,
-    /// True if that was put off already, for somebody had said that there is something new.
+    rest: Rest,
+    /// True if a look at the rest was put off already, for somebody had said that there is something new.
     has_put_off: bool,
     /// The number of looks that have begun, and of those that have ended.
     begun: u64,
@@ -83,15 +79,15 @@ struct Seen {
 }
 
 /// What is known of a store besides the current release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Rest {
-    /// It was looked at, together with the pointer.
+    /// It was looked at together with the pointer, perhaps in the midst of a change: who clears up after somebody says so first.
+    #[default]
     Seen,
-    /// It was looked at some time after a switch.
+    /// Something else may have changed since it was looked at, and it is looked at again from this moment on.
+    Owed(Instant),
+    /// It was looked at some time after a switch, and nothing but switches has come since.
     Settled,
-    /// As much as before: the switch is all that has changed, as the number of changes says.
-    AsBefore,
-    /// Something else may have changed.
-    Owed,
 }
 
 impl Watch {
@@ -152,7 +148,7 @@ impl WatchState {
         let pause = match (self.is_wanted, period.is_zero()) {
             (true, _) => SHORTEST.min(period),
             (false, true) => Duration::MAX,
-            (false, false) if self.rest_from.is_some() => REST_AFTER.min(period),
+            (false, false) if matches!(self.rest, Rest::Owed(_)) => REST_AFTER.min(period),
             (false, false) => period,
         };
         match self.is_told {
@@ -182,10 +178,10 @@ impl Watched {
                 state.is_told = false;
                 (state.version.clone(), mem::take(&mut state.is_wanted))
             };
-            let looked = self.look(version.as_ref(), is_wanted);
+            let looked = self.look(version.as_ref(), is_wanted, now);
             let mut state = self.state();
             state.ended = state.begun;
-            self.note(&mut state, looked, now);
+            self.note(&mut state, looked);
             drop(state);
             self.changed.notify_all();
         }
@@ -208,11 +204,12 @@ impl Watched {
         }
     }
 
-    /// One look: the view that is there now, and its version; nothing if it is that of the version which is known.
+    /// One look, which begins now: the view that is there, and its version; nothing if it is that of the version which is known.
     fn look(
         self: &Arc<Self>,
         known: Option<&ObjectVersion>,
         is_wanted: bool,
+        now: Instant,
     ) -> io::Result<Option<Seen>> {
         let change = match known {
             Some(known) => self.bucket.get_if_changed(CURRENT, MOST_BYTES, known)?,
@@ -231,9 +228,9 @@ impl Watched {
         };
         let (current, bundle) = self.store.parse_current(&content).map_err(into_io)?;
         self.bring(bundle, &current.release);
-        let (before, is_settled) = {
+        let (before, rest) = {
             let state = self.state();
-            (state.latest.clone(), state.is_settled)
+            (state.latest.clone(), state.rest)
         };
         let before = before.filter(|before| before.store().current.release != current.release);
         let is_switch = known.is_none() || before.is_some();
@@ -241,10 +238,13 @@ impl Watched {
         let before = before.filter(|_| !self.period.is_zero());
         let rest = match &before {
             None => Rest::Seen,
-            Some(before) if is_settled && current.is_next_after(&before.store().current) => {
-                Rest::AsBefore
+            // The switch is all that has changed, as the number of changes says.
+            Some(before)
+                if rest == Rest::Settled && current.is_next_after(&before.store().current) =>
+            {
+                Rest::Settled
             }
-            Some(_) => Rest::Owed,
+            Some(_) => Rest::Owed(now + REST_AFTER.min(self.period)),
         };
         let (store, manifests, blobs) = (&self.store, &*self.manifests, self.blobs_now());
         let view = match before {
@@ -269,8 +269,10 @@ impl Watched {
         let owed = {
             let state = self.state();
             let known = state.latest.clone().zip(state.version.clone());
-            let is_due = |from: Instant| is_wanted || Instant::now() >= from;
-            known.filter(|_| state.rest_from.is_some_and(is_due))
+            known.filter(|_| match state.rest {
+                Rest::Owed(from) => is_wanted || Instant::now() >= from,
+                Rest::Seen | Rest::Settled => false,
+            })
         };
         let Some((latest, version)) = owed else {
             return Ok(None);
@@ -314,8 +316,8 @@ impl Watched {
         Box::new(self.blobs.of(watch))
     }
 
-    /// Notes what a look that began then has brought. Where it has failed, what is held stays.
-    fn note(&self, state: &mut WatchState, looked: io::Result<Option<Seen>>, begun: Instant) {
+    /// Notes what a look has brought. Where it has failed, what is held stays.
+    fn note(&self, state: &mut WatchState, looked: io::Result<Option<Seen>>) {
         let place = self.store.path();
         match looked {
             Ok(seen) => {
@@ -324,11 +326,7 @@ impl Watched {
                 }
                 if let Some(seen) = seen {
                     (state.latest, state.version) = (Some(seen.view), Some(seen.version));
-                    state.rest_from = match seen.rest {
-                        Rest::Seen | Rest::Settled | Rest::AsBefore => None,
-                        Rest::Owed => Some(begun + REST_AFTER.min(self.period)),
-                    };
-                    state.is_settled = matches!(seen.rest, Rest::Settled | Rest::AsBefore);
+                    state.rest = seen.rest;
                     state.has_put_off = false;
                 }
             }
@@ -433,7 +431,7 @@ mod tests {
         check(false, true, Duration::ZERO, TOLD_SHORTEST);
         // What is owed is looked at before long.
         let state = WatchState {
-            rest_from: Some(Instant::now()),
+            rest: Rest::Owed(Instant::now()),
             ..WatchState::default()
         };
         assert_eq!(state.pause(millis(875)), REST_AFTER);

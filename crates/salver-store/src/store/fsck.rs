@@ -132,19 +132,10 @@ impl Store {
                 });
             }
         }
-        match self.current() {
-            Ok(Some(current)) if !self.has(&current)? => {
-                found.faults.push(format!(
-                    "the current release {current} has no manifest: `salver rollback STORE ID` goes to another"
-                ));
-            }
-            Ok(None) if self.had_a_current()? => found
-                .faults
-                .push("no release is current: `salver rollback STORE ID` makes one so".to_owned()),
-            Ok(_) => {}
+        match self.faults_of_current() {
+            Ok(faults) => found.faults.extend(faults),
             Err(error) => found.faults.push(error.to_string()),
         }
-        found.faults.extend(self.fault_of_bundle()?);
         for preview in self.each_preview()? {
             match preview {
                 Ok(Preview { name, release, .. }) if !self.has(&release)? => {
@@ -167,18 +158,29 @@ impl Store {
         Ok(found)
     }
 
-    /// What is wrong with what follows the name of the current release, where something does.
-    fn fault_of_bundle(&self) -> Result<Option<String>, Error> {
-        let content = self.place.current()?.unwrap_or_default();
-        let named = Current::parse(&content).filter(|(_, bundle)| !bundle.is_empty());
-        let damaged =
-            named.filter(|(current, bundle)| Bundle::parse(bundle, &current.release).is_none());
-        Ok(damaged.map(|(Current { release, .. }, _)| {
-            format!(
+    /// What is wrong with the current release, and with what follows its name, where something does.
+    fn faults_of_current(&self) -> Result<Vec<String>, Error> {
+        let mut faults = Vec::new();
+        let Some(content) = self.place.current()? else {
+            if self.had_a_current()? {
+                let what = "no release is current: `salver rollback STORE ID` makes one so";
+                faults.push(what.to_owned());
+            }
+            return Ok(faults);
+        };
+        let (Current { release, .. }, bundle) = self.parse_current(&content)?;
+        if !self.has(&release)? {
+            faults.push(format!(
+                "the current release {release} has no manifest: `salver rollback STORE ID` goes to another"
+            ));
+        }
+        if !bundle.is_empty() && Bundle::parse(bundle, &release).is_none() {
+            faults.push(format!(
                 "what follows the name of the current release {release} is damaged, and not used: the next deploy or rollback \
                  puts it anew"
-            )
-        }))
+            ));
+        }
+        Ok(faults)
     }
 
     /// True if a release was current once. Before, a deploy may have been interrupted just before its end.

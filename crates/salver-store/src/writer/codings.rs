@@ -35,6 +35,7 @@ use crate::files::layout::{self, CODINGS as NOTES};
 use crate::files::manifest::{LONGEST_PATH, MOST_FILES, ManifestFile};
 use crate::place::Changes;
 use crate::place::side_by_side::for_each;
+use crate::place::uploads::AT_ONCE;
 use crate::store::Store;
 
 /// The codings that are made.
@@ -253,13 +254,18 @@ fn noted<'a>(
 ) -> Result<BTreeMap<BlobDigest, BlobCodings>, Error> {
     let notes = store.place.digest_files(NOTES)?;
     let notes: BTreeSet<BlobDigest> = notes.iter().filter_map(|note| note.digest).collect();
-    let mut noted = BTreeMap::new();
-    for blob in blobs.filter(|blob| notes.contains(*blob)) {
+    let blobs: Vec<_> = blobs.filter(|blob| notes.contains(*blob)).collect();
+    let noted = Mutex::new(BTreeMap::new());
+    let read = |blob: &&BlobDigest, _: &AtomicBool| {
         let text = store.place.text(&layout::codings(blob), LONGEST_NOTE);
         // Whatever else lies there is written anew.
         let codings = text.ok().flatten().as_deref().and_then(BlobCodings::parse);
-        noted.extend(codings.map(|codings| (*blob, codings)));
-    }
+        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.extend(codings.map(|codings| (**blob, codings)));
+        Ok(0)
+    };
+    for_each((&blobs, AT_ONCE), read, &mut |_| true)?;
+    let mut noted = noted.into_inner().unwrap_or_else(PoisonError::into_inner);
     let all = noted
         .values()
         .flat_map(|codings| codings.0.iter().flatten());
@@ -271,7 +277,7 @@ fn noted<'a>(
     };
     if store.is_in_bucket() {
         // A prune may be about to remove what no release has.
-        let named = store.named_blobs()?;
+        let named = store.named_blobs(&store.ids()?)?;
         lengths.retain(|blob, _| named.contains(blob));
     }
     noted.retain(|_, codings| {

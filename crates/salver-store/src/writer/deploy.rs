@@ -126,7 +126,7 @@ impl Writer {
             ReleaseRole::Current(_) | ReleaseRole::Preview(_) => BlobContents::new(),
         };
         let by = (&*options.who, options.now);
-        let published = self.publish(files, role, by, &contents)?;
+        let published = self.publish(files, role, by, contents)?;
         Ok(Deployed {
             sent,
             kept,
@@ -165,7 +165,7 @@ impl Writer {
         let lengths = self.store.place.lengths(&blobs.keys().copied().collect())?;
         if self.store.is_in_bucket() {
             // What no release has may be about to be pruned, and is put anew, so that it is young.
-            let named = self.store.named_blobs()?;
+            let named = self.store.named_blobs(&self.store.ids()?)?;
             let has_long = blobs
                 .values()
                 .any(|(_, length)| PieceHashes::are_wanted(*length));

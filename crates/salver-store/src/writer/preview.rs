@@ -58,7 +58,7 @@ impl Writer {
         let name = layout::preview(&preview.name);
         self.changes.put(&name, &preview.to_text())?;
         match &self.current {
-            Some(current) => self.switch(current.release.clone(), &[]),
+            Some(current) => self.switch(current.release.clone(), None),
             None => Ok(()),
         }
     }

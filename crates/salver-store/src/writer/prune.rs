@@ -78,11 +78,9 @@ impl Writer {
             .cloned()
             .collect();
         removed.sort();
-        let mut named = HashSet::new();
-        for id in ids.iter().filter(|id| !removed.contains(id)) {
-            let manifest = self.store.manifest(id)?;
-            named.extend(manifest.files().iter().map(|file| file.blob));
-        }
+        let stays = |id: &&ReleaseId| !removed.contains(id);
+        let stay: Vec<ReleaseId> = ids.iter().filter(stays).cloned().collect();
+        let named = self.store.named_blobs(&stay)?;
         codings::prune(
             &self.store,
             &|blob| named.contains(blob),
@@ -116,7 +114,7 @@ impl Writer {
         let gone = gone.chain(pruned.releases.iter().map(layout::manifest));
         self.changes.remove(&gone.collect::<Vec<_>>())?;
         // From here on whoever serves the store no longer looks for what goes now.
-        self.switch(current.release, &[])?;
+        self.switch(current.release, None)?;
         let names = unnamed.iter().chain(&unneeded);
         let names: Vec<String> = names.map(|file| file.name.clone()).collect();
         self.changes.remove(&names)?;

@@ -91,7 +91,7 @@ impl Writer {
         mut files: Vec<ManifestFile>,
         role: &ReleaseRole,
         (who, now): (&str, SystemTime),
-        contents: &BlobContents,
+        contents: BlobContents,
     ) -> Result<Deployed, Error> {
         self.take_turn(role.preview().is_none())?;
         let previous = self.current.as_ref().map(|current| current.release.clone());
@@ -110,6 +110,7 @@ impl Writer {
         }
         self.changes.settle(&blobs)?;
         let manifest = Manifest::new(self.time_of_next(now)?, files);
+        let (number, bytes) = (manifest.files().len(), manifest.bytes());
         let same = before.filter(|(_, before)| before.files() == manifest.files());
         let is_unchanged = same.is_some();
         let id = same.map_or_else(|| manifest.id(), |(id, _)| id);
@@ -129,7 +130,7 @@ impl Writer {
             ReleaseRole::Current(_) => {
                 self.note(Action::Deploy, std::slice::from_ref(&id), by)?;
                 self.put_manifest(&manifest)?;
-                self.switch(id.clone(), &Bundle::to_bytes(&manifest, contents))?;
+                self.switch(id.clone(), Some(&Bundle { manifest, contents }))?;
             }
         }
         Ok(Deployed {
@@ -137,8 +138,8 @@ impl Writer {
             previous,
             is_unchanged,
             preview: shown,
-            files: manifest.files().len(),
-            bytes: manifest.bytes(),
+            files: number,
+            bytes,
             sent: (0, 0),
             kept: (0, 0),
             repaired: 0,

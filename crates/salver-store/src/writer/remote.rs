@@ -324,7 +324,7 @@ impl RemoteDeploy {
             read.map_err(Error::at(&path))
         })?;
         let mut writer = Writer::lock(&self.store, "deploy")?;
-        let published = writer.publish(files, role, (who, now), &Vec::new())?;
+        let published = writer.publish(files, role, (who, now), Vec::new())?;
         let state = self.state();
         let examined = state.examined.as_ref();
         let (kept, repaired) =

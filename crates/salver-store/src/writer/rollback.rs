@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::error::Error;
-use crate::files::bundle::Bundle;
+use crate::files::bundle::{BlobContents, Bundle};
 use crate::files::journal::Action;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
@@ -11,8 +11,7 @@ use crate::writer::Writer;
 
 impl Writer {
     /// Makes a release the current one: this, or the newest of those that are older than the current one and were current
-    /// once. Nothing is
-    /// read but names and lengths, so that it takes no time.
+    /// once. Nothing is read but names and lengths, so that it takes no time.
     ///
     /// # Errors
     /// There is none, or a part of it is missing: then the release that was current still is.
@@ -70,7 +69,8 @@ impl Writer {
             (who, unix_seconds(now)),
         )?;
         // Whoever has served it lately has its contents.
-        self.switch(id.clone(), &Bundle::to_bytes(&manifest, &Vec::new()))?;
+        let contents = BlobContents::new();
+        self.switch(id.clone(), Some(&Bundle { manifest, contents }))?;
         Ok(id)
     }
 }

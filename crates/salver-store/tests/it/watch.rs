@@ -344,11 +344,14 @@ fn a_switch_alone_is_all_that_is_asked_for() {
     let (directory, options) = (site.directory(), site.options());
     let preview = writer().deploy_preview(&directory, &preview, &options, &mut |_| true);
     let preview = preview.unwrap().id;
+    // What the writer itself has asked for is no look.
+    bucket.asked();
     asked_until(&bucket, 2);
     // After another change it is looked once more.
     site.now += 60;
     site.put("index.html", "new");
     site.deploy_to(&bucket).unwrap();
+    bucket.asked();
     seen(b"new");
     for page in ["newer", "newest"] {
         site.now += 60;

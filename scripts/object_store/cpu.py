@@ -4,7 +4,7 @@
   cpu.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
 
 PROGRAM is one of a release. Servers of one loop each on one core, the client on another, which needs two cores of the machine: one of a
-bucket, and two of one directory, by which it is seen how much the measurement itself differs. They have short turns, ROUNDS (48) of SECONDS
+bucket, and two of one directory, by which it is seen how much the measurement itself differs. They have short turns, ROUNDS (96) of SECONDS
 (0.5) each, in another order each time, and what is compared is the time of one turn with those beside it: over seconds a shared machine
 is a third slower or faster than it was. `salver bench load` counts the time of all of a server's threads, those that talk to the bucket
 included. The instructions of a hit are judged besides, by callgrind (Debian's valgrind), of which comparisons with the bucket are no part.
@@ -24,7 +24,7 @@ import time
 
 from common import FOLDER, PROGRAM, Salver, check, for_each_store, free_port
 
-ROUNDS, SECONDS = int(os.environ.get("ROUNDS", "48")), float(os.environ.get("SECONDS", "0.5"))
+ROUNDS, SECONDS = int(os.environ.get("ROUNDS", "96")), float(os.environ.get("SECONDS", "0.5"))
 # Few hits and many.
 HITS = (500, 4500)
 FILES = {"app.js": b"let a = 1;\n" * 1500, "index.html": b"<p>Hello.\n" * 20}

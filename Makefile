@@ -3,13 +3,17 @@
 CARGO ?= cargo
 LOOM_TARGET := target/loom
 # The programs as `make unit` builds them: with the features that the whole workspace wants of its
-# dependencies. For one package alone those would be others, and minutes of compiling anew.
-BUILD := $(CARGO) build --locked --workspace --bins --examples
+# dependencies. For one package alone those would be others, and minutes of compiling anew. With BUILT they are there, and
+# nothing waits for Cargo, of which one at a time compiles.
+BUILD_PROGRAMS := $(CARGO) build --locked --workspace --bins --examples
+BUILD_TESTS := CARGO="$(CARGO)" scripts/tests.py build
+BUILD := $(if $(BUILT),@:,$(BUILD_PROGRAMS))
+BUILD_APART := $(if $(BUILT),@:,$(BUILD_TESTS))
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs [ doc-tests features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes worst in-pairs ] apart
+MORE_STEPS := more-build [ lint docs mirror doc-tests features public-types semver package-list / ui-test clients settings-judges codings-judges moving-judges frameworks-test / every-mode h2spec recipes worst in-pairs windows-check loom fuzz-smoke ] apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure time, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -39,7 +43,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit test-all
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all more-tests in-pairs apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all more-tests in-pairs apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build more-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,7 +82,7 @@ test: test-deps ## What a change waits for: formatting and tests
 test-all: deps test more-tests ## All that can be tested: besides, lints, a browser, other clients, every interleaving, a moment of fuzzing
 
 more-tests: deps # What `make test-all` adds.
-	@scripts/steps.py "$(MAKE)" $(MORE_STEPS)
+	@BUILT=1 scripts/steps.py "$(MAKE)" $(MORE_STEPS)
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program, or file, is not there, or names them.
 define need
@@ -123,8 +127,12 @@ lint: format ## Formatting and lints, as errors
 unit: tests-build tests-run doc-tests ## Unit, property, integration and documentation tests, but for those that measure
 
 tests-build: # Compiles the programs and these tests.
-	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build units $(TOGETHER)
+	$(BUILD_PROGRAMS)
+	$(BUILD_TESTS) units $(TOGETHER)
+
+more-build: # Compiles the programs, and the tests that do not run beside others.
+	$(BUILD_PROGRAMS)
+	$(BUILD_TESTS) it $(IN_PAIRS) $(APART)
 
 tests-run: # Runs what was compiled.
 	RUST_TEST_THREADS=$(TEST_THREADS) scripts/tests.py run 3 units $(TOGETHER)
@@ -134,17 +142,17 @@ doc-tests: ## Blocks of code of the documents
 
 every-mode: ## The exchange table in every mode over TLS, too
 	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build it
+	$(BUILD_APART) it
 	scripts/tests.py run 1 it -- in_every_mode --include-ignored
 
 in-pairs: ## Integration tests that take much of the machine, two at a time: a huge file, torn answers, reloads, memory, descriptors
 	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build $(IN_PAIRS)
+	$(BUILD_APART) $(IN_PAIRS)
 	scripts/tests.py run 2 $(IN_PAIRS) -- --test-threads=1
 
 apart: ## Integration tests that measure time, one at a time: slow disks, the load generator, ways to send
 	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build $(APART)
+	$(BUILD_APART) $(APART)
 	scripts/tests.py run 1 $(APART) -- --test-threads=1
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails
@@ -360,8 +368,10 @@ windows: ## The program for Windows as a zip in target/windows, cross-compiled
 	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 zip:zip)
 	CARGO="$(CARGO)" packaging/windows/build.sh
 
+# In a folder of its own: another compiler has nothing in common with what is built beside it.
 windows-check: ## Whether the program, salver-tower and salver-embed still compile for Windows
 	exports=$$(CARGO="$(CARGO)" packaging/windows/toolchain.sh check) && eval "$$exports" && \
+		CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-target}/windows-check" \
 		$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver-embed -p salver
 
 windows-test: ## The tests of Windows under wine, the exchange table among them

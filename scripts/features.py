@@ -4,8 +4,8 @@ that those in which something stands in for what is left out pass their own test
 adds no other packages to a program with axum than it did.
 
 A feature brings others with it, so that some combinations are one: each is checked once. Combined are the features that
-a crate's own code reads. With those that it only passes on its code is the same in every combination: each is checked
-alone, for its manifest. The program is checked without the codings. It has the features of salver-server and
+a crate's own code reads. With those that it only passes on its code is the same in every combination: they are checked
+together, for its manifest. The program is checked without the codings. It has the features of salver-server and
 salver-config and gives them on, so that these are checked with it; by themselves they are with the fewest features. With
 all features everything is checked by `make lint`."""
 
@@ -23,7 +23,7 @@ CARGO = os.environ.get("CARGO", "cargo")
 CODINGS = {"brotli", "gzip", "zstd"}
 PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 EXTRAS = {"compress", "listing-template", "live-reload"}
-# Which features of a crate are combined, which are checked alone, and which are left out throughout.
+# Which features of a crate are combined, which are checked together, and which are left out throughout.
 CRATES = {
     "salver-os": ({"server"}, set(), set()),
     "salver-rules": ({"globs", "import", "toml"}, set(), set()),
@@ -65,11 +65,10 @@ def brought(features, chosen):
     return frozenset(found)
 
 
-def combinations(features, combined, alone):
+def combinations(features, combined, together):
     """Every combination that differs from the others, the smallest first."""
     subsets = [subset for size in range(len(combined) + 1) for subset in itertools.combinations(sorted(combined), size)]
-    subsets += [(feature,) for feature in alone]
-    return sorted({brought(features, subset) for subset in subsets}, key=lambda found: (len(found), sorted(found)))
+    return sorted({brought(features, subset) for subset in [*subsets, together]}, key=lambda found: (len(found), sorted(found)))
 
 
 def read_by(crate):
@@ -105,19 +104,19 @@ def main():
         more, fewer = sorted(added - ADDED), sorted(ADDED - added)
         wrong.append(f"salver-tower adds {more} to axum and no longer {fewer}: leave them out, or say in this script and in "
                      "the documents how many it adds")
-    for crate, (combined, alone, left_out) in CRATES.items():
+    for crate, (combined, passed_on, left_out) in CRATES.items():
         apart = APART.get(crate, set())
         features = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())["features"]
         # One without default features has each for somebody else.
         opted_in = OPTED_IN.get(crate, set())
         everything = brought(features, set(features.get("default", features)) | opted_in | apart)
-        if everything != combined | alone | left_out | apart or set(features) - {"default"} != everything:
+        if everything != combined | passed_on | left_out | apart or set(features) - {"default"} != everything:
             wrong.append(f"{crate} has the features {sorted(features)}: say in this script how they are combined")
             continue
-        if read := read_by(crate) & alone:
+        if read := read_by(crate) & passed_on:
             wrong.append(f"the code of {crate} reads {', '.join(sorted(read))}: combine what it reads")
         # What is opted in stands for a module that reads no other feature: it is checked with none, and by `make lint` with all.
-        every = combinations(features, combined - opted_in, alone | opted_in)
+        every = combinations(features, combined - opted_in, passed_on | opted_in)
         every = every[: 1 if crate in WITH_THE_PROGRAM else None]
         for chosen in every + [brought(features, {feature}) for feature in sorted(apart)]:
             name = f"{crate} with {', '.join(sorted(chosen)) or 'no feature'}"

@@ -13,12 +13,12 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := more-build [ lint docs mirror doc-tests features public-types semver package-list / ui-test clients settings-judges codings-judges moving-judges frameworks-test / every-mode h2spec recipes worst in-pairs windows-check loom fuzz-smoke ] apart
+MORE_STEPS := lint docs more-build [ doc-tests features public-types semver package-list loom fuzz-smoke windows-check frameworks-test / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes worst in-pairs ] apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure time, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
 IN_PAIRS := huge soak reloads idle_memory descriptors
-APART := cold strategies truth
+APART := cold strategies thresholds truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver

@@ -155,6 +155,27 @@ test("with a token it asks for that", async () => {
   await check(["401"]);
 });
 
+test("a slow answer to a wrong token is the only one, and what it says stays", async () => {
+  const { admin } = await administered(site({ "index.html": "page" }), [], { SALVER_ADMIN_TOKEN: "a-token-of-twenty-four-b" });
+  const { page, check } = await open(`${admin}/`);
+  await page.clock.install();
+  await page.reload();
+  await page.locator("#token").waitFor();
+  const held = [];
+  const first = new Promise((done) => page.route("**/status", (route) => done(held.push(route))));
+  await page.locator("#token").fill("not-the-token-of-them");
+  await page.locator("#token-form button").click();
+  await first;
+  await page.clock.runFor(5000);
+  await page.evaluate(() => fetch("/readyz"));
+  assert.equal(held.length, 1, "one reading at a time");
+  await held[0].continue();
+  await page.getByText("The token is not known here.").waitFor();
+  await page.clock.runFor(5000);
+  assert.ok(await page.getByText("The token is not known here.").isVisible());
+  await check(["401"]);
+});
+
 test("a page of another origin cannot purge, pause, read or frame", async () => {
   const { admin } = await administered(site({ "index.html": "page" }), ["--prewarm"]);
   const before = (await ask(admin, "/cache")).text;

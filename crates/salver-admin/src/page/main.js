@@ -138,16 +138,22 @@ async function read() {
   }
 }
 
+/** Ends the pause. One reading at a time: the answer to an older one would undo what a newer one shows. */
+let goOn = () => {};
+
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem(KEY, byId("token").value.trim());
   byId("token").value = "";
   byId("token-form").hidden = true;
-  read();
+  goOn();
 });
 
 for (;;) {
   const began = performance.now();
   await read();
-  await new Promise((done) => setTimeout(done, Math.max(100, PAUSE - (performance.now() - began))));
+  await new Promise((done) => {
+    goOn = done;
+    setTimeout(done, Math.max(100, PAUSE - (performance.now() - began)));
+  });
 }

@@ -201,14 +201,11 @@ impl Server {
         } = self;
         let common = ServerContext::new(sites, settings, handlers);
         monitor.follow(&common);
-        let mut workers = Vec::new();
         let mut links = Vec::new();
-        let mut result = Ok(());
-        let (accepts, accepting) = channel();
+        let mut starts = Vec::new();
         let (reads_datagrams, reading) = channel();
         let with_quic = with_quic(&quic);
-        let sockets = listeners.workers.into_iter().zip(quic);
-        for (number, (sockets, quic)) in sockets.enumerate() {
+        for (sockets, quic) in listeners.workers.into_iter().zip(quic) {
             let first = NextGeneration {
                 common: Arc::clone(&common),
                 listeners: listeners.all.clone(),
@@ -226,6 +223,22 @@ impl Server {
                 reads_datagrams: reads_datagrams.clone(),
             };
             links.push(WorkerLink { messages, beat });
+            starts.push((first, of_worker));
+        }
+        drop(reads_datagrams);
+        // Looks at the files of certificates until all workers have ended. Whoever has an answer may have the server reloaded:
+        // it is known before there is one.
+        let running = RunningServer::new(
+            (common, monitor.clone()),
+            (listeners.all, with_quic),
+            links,
+            reading,
+        )?;
+        handle.set_running(Some(running));
+        let mut workers = Vec::new();
+        let mut result = Ok(());
+        let (accepts, accepting) = channel();
+        for (number, (first, of_worker)) in starts.into_iter().enumerate() {
             let ends = handle.clone();
             let accepts = accepts.clone();
             let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
@@ -247,20 +260,6 @@ impl Server {
                     handle.shutdown();
                     result = Err(error);
                 }
-            }
-        }
-        drop(reads_datagrams);
-        // Looks at the files of certificates until all workers have ended.
-        match RunningServer::new(
-            (common, monitor.clone()),
-            (listeners.all, with_quic),
-            links,
-            reading,
-        ) {
-            Ok(running) => handle.set_running(Some(running)),
-            Err(error) => {
-                handle.shutdown();
-                result = Err(error);
             }
         }
         drop(accepts);

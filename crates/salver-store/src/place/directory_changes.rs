@@ -28,7 +28,6 @@ const BATCH_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct DirectoryChanges {
     layout: Layout,
-    #[expect(dead_code, reason = "locked while it lives")]
     lock: File,
     /// The number of the next new file.
     next_file: u64,
@@ -97,6 +96,14 @@ impl DirectoryChanges {
             rename(new, &path)?;
         }
         Ok(())
+    }
+}
+
+/// The end of the right: closing the file does not end it while a process that was just begun still has a duplicate.
+impl Drop for DirectoryChanges {
+    fn drop(&mut self) {
+        // It ends with the last duplicate in any case.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -261,6 +268,22 @@ mod tests {
     use super::*;
     use crate::files::journal::{Action, Journal};
     use crate::files::release_id::ReleaseId;
+    use crate::store::Store;
+
+    #[test]
+    fn its_end_is_the_end_of_the_lock_whoever_has_a_duplicate() {
+        let temp = tempfile::tempdir().unwrap();
+        Store::open_or_create(temp.path()).unwrap();
+        let root = temp.path().to_owned();
+        let layout = Layout { root };
+        let lock = || DirectoryChanges::lock(&layout, "deploy");
+        let changes = lock().unwrap();
+        let duplicate = changes.lock.try_clone().unwrap();
+        assert!(matches!(lock(), Err(Error::Busy(_))));
+        drop(changes);
+        lock().unwrap();
+        drop(duplicate);
+    }
 
     #[test]
     fn a_line_that_was_cut_off_stays_one_of_its_own() {

@@ -348,19 +348,21 @@ async def main(folder):
         first = turn % len(names)
         return names[first:] + names[:first]
 
+    async def begun(name, what):
+        # What is removed is removed at the end: ext4 makes files slowly for a while after many have gone.
+        cache = Cache(name, store, folder / f"{what}-{name}")
+        running.append(cache)
+        await cache.answers(spare)
+        return cache
+
     try:
         for name in CACHES:
-            cache = Cache(name, store, folder / f"warm-up-{name}")
-            running.append(cache)
-            await cache.answers(spare)
+            cache = await begun(name, "warm-up")
             await load(cache.port, cold[: WARM_UP * RATE], RATE)
             running.pop().end()
         for turn in range(ROUNDS):
             for name in in_turn(CACHES, turn):
-                # What is removed is removed at the end: ext4 makes files slowly for a while after many have gone.
-                cache = Cache(name, store, folder / f"{turn}-{name}")
-                running.append(cache)
-                await cache.answers(spare)
+                cache = await begun(name, turn)
                 found.setdefault((COLD, name), []).append(await cache.measure(COLD, cold, RATE))
                 if turn + 1 < ROUNDS:
                     running.pop().end()

@@ -285,6 +285,14 @@ impl Http3Endpoints {
         serving.chain(awaited).map(duplicate).collect()
     }
 
+    /// Leaves new connections to another process that has these sockets, and takes up none until it reads them: the
+    /// packets of a client that comes meanwhile are dropped, and come again. A refusal would be its last word.
+    pub(crate) fn leave_new_connections(&self) {
+        for one in &self.serving {
+            one.endpoint.set_server_config(None);
+        }
+    }
+
     /// True if there is no connection.
     pub(crate) fn are_idle(&self) -> bool {
         let mut all = self.serving.iter();
@@ -360,6 +368,9 @@ async fn accept(current: Rc<CurrentHttp3>, endpoint: Endpoint, listener: Listene
         spawn_local(async move {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
+            if shared.context.drain.get() == Drain::AfterAnswers {
+                return incoming.ignore();
+            }
             if let Ok(connecting) = incoming.accept() {
                 let handshake = HandshakeGuard::new(&handshakes);
                 connection::serve(shared, (connecting, handshake), seat, listener).await;

@@ -107,6 +107,9 @@ async fn serve(
         false => Drain::Now,
     };
     worker.drain(drain);
+    if hands_over {
+        worker.http3.leave_new_connections();
+    }
     let mut reads_datagrams = Some(reads_datagrams);
     while context.deadlines.len() > 0 && *stage.borrow() != ShutdownStage::Ended {
         let now = Instant::now();

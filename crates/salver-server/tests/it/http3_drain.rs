@@ -75,6 +75,34 @@ fn answers_under_way_are_finished_and_nothing_is_begun() {
     server.running.result().unwrap();
 }
 
+#[test]
+fn who_comes_while_another_process_takes_over_is_not_refused() {
+    let site = site();
+    let server = Served::with(&site, patient(), uncached());
+    run(async {
+        let mut session = server.connect_with(narrow()).await;
+        let mut slow = session.send("GET", "/large", &[]).await;
+        assert_eq!(head(&mut slow).await.status(), 200);
+        let quiet = server.plain().await;
+        server.running.handle.hand_over();
+        assert_eq!(closed(&quiet).await, Some(raw::H3_NO_ERROR));
+        // Nor when those who are there have no more time, which the loop sees in a moment.
+        server.running.handle.shutdown();
+        for _ in 0..3 {
+            let mut impatient = TransportConfig::default();
+            let idle = quinn::VarInt::from_u32(200);
+            impatient.max_idle_timeout(Some(idle.into()));
+            let error = server.try_connect(impatient).await.err().unwrap();
+            // Nobody has answered, so that a client asks again.
+            assert_eq!(error, quinn::ConnectionError::TimedOut);
+        }
+        assert!(content(&mut slow).await.unwrap() == pattern(LARGE, 1));
+        drop(slow);
+        session.ends().await;
+    });
+    server.running.result().unwrap();
+}
+
 /// An integer of QUIC at the beginning of `bytes` (RFC 9000 section 16), and what follows it.
 fn integer(bytes: &[u8]) -> (u64, &[u8]) {
     let length = 1 << (bytes[0] >> 6);

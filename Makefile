@@ -150,10 +150,11 @@ in-pairs: ## Integration tests that take much of the machine, two at a time: a h
 	$(BUILD_APART) $(IN_PAIRS)
 	scripts/tests.py run 2 $(IN_PAIRS) -- --test-threads=1
 
-apart: ## Integration tests that measure time, one at a time: slow disks, the load generator, ways to send
+apart: ## Integration tests that measure time, one at a time: slow disks, a writer that never rests, the load generator, ways to send
 	$(BUILD)
-	$(BUILD_APART) $(APART)
+	$(BUILD_APART) it $(APART)
 	scripts/tests.py run 1 $(APART) -- --test-threads=1
+	scripts/tests.py run 1 it -- what_never_rests --ignored
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails
 	RELOADS=1000 UPGRADES=20 $(CARGO) test --locked --workspace --test reloads -- --nocapture

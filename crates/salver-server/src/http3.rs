@@ -368,6 +368,7 @@ async fn accept(current: Rc<CurrentHttp3>, endpoint: Endpoint, listener: Listene
         spawn_local(async move {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
+            // Meanwhile this address may have become another process's.
             if shared.context.drain.get() == Drain::AfterAnswers {
                 return incoming.ignore();
             }

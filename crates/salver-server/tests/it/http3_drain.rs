@@ -86,7 +86,7 @@ fn who_comes_while_another_process_takes_over_is_not_refused() {
         let quiet = server.plain().await;
         server.running.handle.hand_over();
         assert_eq!(closed(&quiet).await, Some(raw::H3_NO_ERROR));
-        // Nor when those who are there have no more time, which the loop sees in a moment.
+        // Not even when those who are there have no more time, which the loop sees in a moment.
         server.running.handle.shutdown();
         for _ in 0..3 {
             let mut impatient = TransportConfig::default();

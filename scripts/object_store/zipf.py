@@ -2,34 +2,32 @@
 """A Zipf load over 100,000 objects of one bucket, through the program, nginx `proxy_cache` and Varnish: how often each asks the
 store, what that costs, and how long clients wait.
 
-  zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND [ROUNDS [HITS-A-SECOND,...]]]]
+  zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND,... [ROUNDS [HITS-A-SECOND,...]]]]
 
-The store is a server here with a bucket as S3 has it, which anybody may read. It makes its objects of their numbers (1 to 20 KB, with
-ETags, answering If-None-Match by 304), lists 1,000 of them in the order of their keys, and takes 20 ms for each answer. Every request to it
-counts as one, lists included; their price is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is
-vegeta's (or that of VEGETA; Go builds it if it is not there): requests are due at fixed times, whatever became of those before, over at
-most 64 connections, from one list for all three. It shares a core with the store, and goes before it (SCHED_FIFO), as if that were another
-machine. It is measured with nothing in the cache at first, and, once each object was asked for, 900 a second, at each rate of HITS-A-SECOND
-(1000,2000,4000; 0: not; vegeta keeps up with no more than some 5,000 on one core), by turns of 4 seconds: all have their share of what else
-the machine does, and none is left alone for longer than what it has stays fresh. Each cache has a disk and one core, keeps what it has for
-10 s, then sends it for as long as this takes while it compares it in the background, and loads a file once for all who want it: that is
-what its configuration below says. In each of ROUNDS (3) all three begin anew, one after the other, and each round with another one; the
-last ones stay for the hits. Before that each has some of that load, which is not counted: what store, load and machine do once, whoever
-came first would pay for. Compared are the median of the requests to the store, and the 99th percentile of all answers together. Root, and
+The store (zipf_store.rs) has a bucket as S3 has it, which anybody may read: objects of 1 to 20 KB with ETags, If-None-Match answered by 304,
+and lists of 1,000 in the order of their keys. It takes 20 ms for each answer. Every request to it counts as one, lists included; their price
+is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is vegeta's (or that of VEGETA; Go builds it if it
+is not there): requests are due at fixed times, whatever became of those before, over at most 64 connections, from one list for all three. It
+shares a core with the store, and both go before all else there (SCHED_FIFO), as if they were other machines. Each cache has a disk and the
+other core, keeps what it has for 10 s, then sends it for as long as this takes while it compares it in the background, and loads a file once
+for all who want it: that is what its configuration below says.
+
+They are measured with nothing at first, at each of these rates (600,2000), SECONDS (30) of load in each of ROUNDS (4), in which all three
+begin anew; then, once each object was asked for, 900 a second, at each rate of HITS-A-SECOND (1000,2000,4000; 0: not; vegeta keeps up with
+no more than some 5,000 on one core). They take turns of 2 seconds: all have their share of what else the machine does, and none is left
+alone for longer than what it has stays fresh. Before that each has some of that load, which is not counted: what store, load and machine do
+once, whoever came first would pay for. Compared are all requests to the store, and the 99th percentile of all answers together. Root, and
 Debian's nginx and varnish, which are installed if they are not there."""
 
 import asyncio
 import bisect
 import collections
-import functools
 import hashlib
 import itertools
 import json
 import os
 import pathlib
 import random
-import select
-import selectors
 import shutil
 import signal
 import socket
@@ -38,26 +36,24 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.parse
 
 PROGRAM = os.path.realpath(sys.argv[1])
-SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
-RATE = int(sys.argv[3]) if len(sys.argv) > 3 else 250
-ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-HITS = [int(rate) for rate in (sys.argv[5] if len(sys.argv) > 5 else "1000,2000,4000").split(",") if rate != "0"]
+GIVEN = dict(enumerate(sys.argv))
+SECONDS, ROUNDS = int(GIVEN.get(2, 30)), int(GIVEN.get(4, 4))
+RATES, HITS = ([int(rate) for rate in rates.split(",") if rate != "0"] for rates in (GIVEN.get(3, "600,2000"), GIVEN.get(5, "1000,2000,4000")))
 VEGETA = os.environ.get("VEGETA") or os.path.join(tempfile.gettempdir(), "salver-vegeta", "vegeta")
 CACHES = ["salver", "nginx", "varnish"]
 OBJECTS, EXPONENT, FRESH = 100_000, 1.0, 10
-LATENCY = 0.02
+LATENCY = 20
 FILLED_AT = 900
 # Seconds of the load that is not counted.
 WARM_UP = 10
-# Loads of hits by turns, and the seconds of each.
-TURNS, TURN = 12, 4
+# The seconds of a turn, and the turns of a load of hits; the first ones are not counted, in which it becomes what it is in the long run.
+TURN, TURNS, NOT_COUNTED = 2, 20, 4
 LIST_PRICE = 12.5
-PAGE = 1000
+# Before all else that is on its core.
+FIRST = ["chrt", "--fifo", "1"]
 CONNECTIONS = 64
-COLD = "with nothing at first"
 # Nanoseconds that latencies are counted between, so that those of several loads can be added up: 50 us to 100 s, 0.3 % apart.
 BUCKETS = [round(50_000 * 1.003**step) for step in range(4845)]
 
@@ -87,103 +83,41 @@ sub vcl_backend_response {{ set beresp.ttl = {fresh}s; set beresp.grace = 1d; se
 """
 
 
-KEYS = sorted(f"o{number}.bin" for number in range(OBJECTS))
-
-
-@functools.cache
-def content(number):
-    """The content of an object: it begins with its number, so that one is not taken for another."""
+def parts(number):
+    """The bytes that an object has after its number, which it begins with so that one is not taken for another, and how often."""
     chance = random.Random(number)
-    return b"%d\n" % number + chance.randbytes(64) * chance.randrange(16, 320)
+    return chance.randbytes(64), chance.randrange(16, 320)
 
 
-@functools.cache
-def tag(number):
-    return hashlib.md5(content(number)).hexdigest()
+def content(number):
+    """An object."""
+    block, times = parts(number)
+    return b"%d\n" % number + block * times
 
 
-@functools.cache
-def described(key):
-    """What a list tells of an object."""
-    number = int(key[1:].removesuffix(".bin"))
-    return (
-        f"<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
-        f'<ETag>"{tag(number)}"</ETag><Size>{len(content(number))}</Size><StorageClass>STANDARD</StorageClass></Contents>'
-    )
+class Store:
+    """The store: zipf_store.rs, compiled. It has its turn at the core whenever the load has: neither is what is measured."""
 
+    def __init__(self, folder):
+        table, program = folder / "objects", folder / "zipf-store"
+        with table.open("wb") as file:
+            for number in range(OBJECTS):
+                block, times = parts(number)
+                file.write(block + times.to_bytes(2, "little") + hashlib.md5(content(number)).digest())
+        source = pathlib.Path(__file__).with_name("zipf_store.rs")
+        subprocess.run(["rustc", "--edition=2024", "-O", source, "-o", program], check=True)
+        command = [*FIRST, program, table, str(LATENCY)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
 
-@functools.cache
-def listed(query):
-    """A page of a list, as S3 answers ListObjectsV2. It is made once: other answers do not wait for another one's at S3."""
-    said = dict(urllib.parse.parse_qsl(query))
-    after = said.get("continuation-token", said.get("start-after", ""))
-    first = bisect.bisect_right(KEYS, after)
-    page = KEYS[first : first + min(int(said.get("max-keys", PAGE)), PAGE)]
-    page = [key for key in page if key.startswith(said.get("prefix", ""))]
-    more = bool(page) and page[-1] != KEYS[-1]
-    token = f"<NextContinuationToken>{page[-1]}</NextContinuationToken>" if more else ""
-    return (
-        f"<?xml version='1.0'?><ListBucketResult><Name>bucket</Name><KeyCount>{len(page)}</KeyCount><IsTruncated>{str(more).lower()}"
-        f"</IsTruncated>{token}{''.join(map(described, page))}</ListBucketResult>"
-    ).encode()
+    def asked(self):
+        """What it was asked since the last time: whole objects, comparisons, lists, and all else."""
+        print(file=self.process.stdin, flush=True)
+        return [int(count) for count in self.process.stdout.readline().split()]
 
-
-class ExactSelector(selectors.EpollSelector):
-    """Waiting to the microsecond: epoll's own timeouts are whole milliseconds, so that the 20 of an answer would be 20 to 21,
-    which hides what caches differ by."""
-
-    def select(self, timeout=None):
-        if timeout is None or timeout <= 0:
-            return super().select(timeout)
-        select.select([self], [], [], timeout)
-        return super().select(0)
-
-
-class Store(asyncio.Protocol):
-    """One connection to the store. `asked` counts what all were asked: whole objects, comparisons, lists, and all else."""
-
-    asked = [0, 0, 0, 0]
-
-    def connection_made(self, transport):
-        self.transport, self.rest = transport, b""
-        # A list goes out in pieces, or the system would send all of it before the load has its turn.
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
-
-    def data_received(self, data):
-        self.rest += data
-        while b"\r\n\r\n" in self.rest:
-            head, self.rest = self.rest.split(b"\r\n\r\n", 1)
-            asyncio.get_running_loop().call_later(LATENCY, self.answer, head)
-
-    def answer(self, head):
-        first, *lines = head.split(b"\r\n")
-        method, path = first.split(b" ")[:2]
-        fields = {name.lower(): value.strip() for name, value in (line.split(b":", 1) for line in lines)}
-        path, _, query = path.partition(b"?")
-        name = path.rsplit(b"/", 1)[-1]
-        if b"list-type=2" in query:
-            Store.asked[2] += 1
-            body = listed(query.decode())
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(body)
-            self.transport.write(head + body)
-            return
-        if not name.startswith(b"o"):
-            Store.asked[3] += 1
-            self.transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-            return
-        number = int(name[1:].removesuffix(b".bin"))
-        body, entity_tag = content(number), b'"%s"' % tag(number).encode()
-        common = b"ETag: %s\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n" % entity_tag
-        if fields.get(b"if-none-match") == entity_tag:
-            Store.asked[1] += 1
-            self.transport.write(b"HTTP/1.1 304 Not Modified\r\n%s\r\n" % common)
-            return
-        Store.asked[0] += 1
-        status, more = b"200 OK", b""
-        if b"range" in fields:
-            status, more = b"206 Partial Content", b"Content-Range: bytes 0-%d/%d\r\n" % (len(body) - 1, len(body))
-        head = b"HTTP/1.1 %s\r\n%s%sContent-Length: %d\r\n\r\n" % (status, common, more, len(body))
-        self.transport.write(head + (b"" if method == b"HEAD" else body))
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(30)
 
 
 def free_port():
@@ -206,7 +140,9 @@ def requests(seed, count):
 async def ask(streams, number):
     """True if a cache has an object as it is."""
     reader, writer = streams
-    writer.write(b"GET /o%d.bin HTTP/1.1\r\nHost: a\r\n\r\n" % number)
+    host, port = writer.get_extra_info("peername")
+    # As the load says it: Varnish has objects for each host.
+    writer.write(f"GET /o{number}.bin HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
     body = await reader.readexactly(int(length.split(b":")[1]))
@@ -225,13 +161,13 @@ def p99_of_all(counts):
 
 async def load(port, order, rate):
     """What vegeta tells of a load, each request of which goes out at its time, and how many answers were wrong: not 200, or
-    of another length; a few are compared as they are besides."""
+    of another length."""
     # By files: at the other end of a pipe is this process, which has its turn after the load.
     with tempfile.NamedTemporaryFile("w") as targets, tempfile.NamedTemporaryFile() as results:
         targets.writelines(f"GET http://127.0.0.1:{port}/o{number}.bin\n" for number in order)
         targets.flush()
         command = [
-            *("chrt", "--fifo", "1", VEGETA, "attack", f"-targets={targets.name}", f"-output={results.name}", "-lazy", f"-rate={rate}"),
+            *FIRST, *(VEGETA, "attack", f"-targets={targets.name}", f"-output={results.name}", "-lazy", f"-rate={rate}"),
             *(f"-connections={CONNECTIONS}", f"-max-connections={CONNECTIONS}", f"-duration={len(order) * 1000 // rate}ms", "-timeout=30s"),
         ]
         await (await asyncio.create_subprocess_exec(*command)).wait()
@@ -242,11 +178,15 @@ async def load(port, order, rate):
     wrong = said["requests"] - said["status_codes"].get("200", 0)
     if said["requests"] == len(order):
         wrong += said["bytes_in"]["total"] != sum(len(content(number)) for number in order)
-    streams = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
-    for number in order[:: max(1, len(order) // 200)]:
-        wrong += not await ask(streams, number)
-    streams[1].close()
     return said, wrong
+
+
+async def count_wrong(port, order):
+    """How many of a few objects of a load a cache has otherwise than they are."""
+    streams = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
+    wrong = [not await ask(streams, number) for number in order[:: max(1, len(order) // 200)]]
+    streams[1].close()
+    return sum(wrong)
 
 
 def install():
@@ -284,17 +224,17 @@ class Cache:
     """A cache before the store, with nothing in it at first, on the first core."""
 
     def __init__(self, name, store, folder):
-        self.name, self.port = name, free_port()
+        self.name, self.store, self.port = name, store, free_port()
         folder.mkdir()
         folder.chmod(0o755)
         with (folder / f"{name}.log").open("w") as log:
             environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{store}",
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{store.port}",
                 "AWS_ALLOW_HTTP": "true",
                 "AWS_REGION": "us-east-1",
                 "AWS_SKIP_SIGNATURE": "true",
             }
-            command = ["taskset", "-c", "0", *command_of(name, folder, self.port, store)]
+            command = ["taskset", "-c", "0", *command_of(name, folder, self.port, store.port)]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     async def answers(self, spare):
@@ -311,10 +251,11 @@ class Cache:
     async def measure(self, what, order, rate):
         """The requests to the store per 1,000, the 99th percentile of the milliseconds that answers take, and how many took as long
         as each bucket says."""
-        Store.asked[:] = [0, 0, 0, 0]
+        self.store.asked()
         said, wrong = await load(self.port, order, rate)
-        fetched, compared, lists, other = Store.asked
-        per_thousand = sum(Store.asked) * 1000 / len(order)
+        fetched, compared, lists, other = asked = self.store.asked()
+        wrong += await count_wrong(self.port, order)
+        per_thousand = sum(asked) * 1000 / len(order)
         price = (fetched + compared + other + lists * LIST_PRICE) * 1000 / len(order)
         took = {name: nanoseconds / 1e6 for name, nanoseconds in said["latencies"].items()}
         print(
@@ -331,62 +272,62 @@ class Cache:
 
 
 async def main(folder):
-    cold, warm = requests(7, SECONDS * RATE), {rate: requests(8, TURNS * TURN * rate) for rate in HITS}
-    for key in KEYS:
-        # Not while others wait.
-        described(key)
+    cold = {rate: requests(7, SECONDS * rate) for rate in RATES}
+    warm = {rate: requests(8, TURNS * TURN * rate) for rate in HITS}
     everything = list(range(OBJECTS))
     random.Random(9).shuffle(everything)
-    server = await asyncio.get_running_loop().create_server(Store, "127.0.0.1", 0, backlog=1024)
-    store = server.sockets[0].getsockname()[1]
-    spare = next(number for number in range(OBJECTS) if number not in set(cold))
-    for order, rate in (cold, RATE), *((order, rate) for rate, order in warm.items()):
-        print(f"{len(order)} requests at {rate} a second, for {len(set(order))} objects of {OBJECTS}; the store takes {LATENCY * 1000:.0f} ms")
+    store = Store(folder)
+    asked_for = set(itertools.chain.from_iterable(cold.values()))
+    spare = next(number for number in range(OBJECTS) if number not in asked_for)
+    for rate, order in *cold.items(), *warm.items():
+        print(f"{len(order)} requests at {rate} a second, for {len(set(order))} objects of {OBJECTS}; the store takes {LATENCY} ms")
     found, running = {}, []
 
     def in_turn(names, turn):
         first = turn % len(names)
         return names[first:] + names[:first]
 
-    async def begun(name, what):
-        # What is removed is removed at the end: ext4 makes files slowly for a while after many have gone.
-        cache = Cache(name, store, folder / f"{what}-{name}")
-        running.append(cache)
-        await cache.answers(spare)
-        return cache
+    async def begin(names, what):
+        """Ends what runs, and has each of these caches begin with nothing in it."""
+        while running:
+            running.pop().end()
+        for name in names:
+            # What is removed is removed at the end: ext4 makes files slowly for a while after many have gone.
+            running.append(Cache(name, store, folder / f"{what}-{name}"))
+            await running[-1].answers(spare)
+
+    async def measure(what, order, rate, first=0):
+        """Has the caches answer a load by turns, the first of which are not counted."""
+        turns = [order[start : start + rate * TURN] for start in range(0, len(order), rate * TURN)]
+        for turn, cache in itertools.product(range(len(turns)), running):
+            figures = await cache.measure(what, turns[turn], rate)
+            if turn >= first:
+                found.setdefault((what, cache.name), []).append(figures)
 
     try:
-        for name in CACHES:
-            cache = await begun(name, "warm-up")
-            await load(cache.port, cold[: WARM_UP * RATE], RATE)
-            running.pop().end()
-        for turn in range(ROUNDS):
-            for name in in_turn(CACHES, turn):
-                cache = await begun(name, turn)
-                found.setdefault((COLD, name), []).append(await cache.measure(COLD, cold, RATE))
-                if turn + 1 < ROUNDS:
-                    running.pop().end()
+        await begin(CACHES, "warm-up")
+        for cache in running:
+            await load(cache.port, cold[RATES[0]][: WARM_UP * RATES[0]], RATES[0])
+        for number, (rate, order) in itertools.product(range(ROUNDS), cold.items()):
+            await begin(in_turn(CACHES, number), f"{number}-{rate}")
+            await measure(f"with nothing at first, {rate}/s", order, rate)
         for cache in running if HITS else []:
             said, wrong = await load(cache.port, everything, FILLED_AT)
             assert not wrong, (cache.name, wrong, said["status_codes"], said["errors"][:5])
-        for turn, (rate, order) in itertools.product(range(TURNS), warm.items()):
-            what = f"once all was asked for, {rate}/s"
-            for cache in in_turn(running, turn):
-                figures = await cache.measure(what, order[turn * rate * TURN : (turn + 1) * rate * TURN], rate)
-                # Two turns to become what it is in the long run.
-                if turn > 1:
-                    found.setdefault((what, cache.name), []).append(figures)
+        for rate, order in warm.items():
+            await measure(f"once all was asked for, {rate}/s", order, rate, NOT_COUNTED)
     finally:
         for cache in running:
             cache.end()
+        store.end()
     is_best = True
     for what in dict.fromkeys(what for what, _ in found):
         told = {}
         for name in CACHES:
             asked, p99s, counts = zip(*found[what, name])
-            told[name] = statistics.median(asked), p99_of_all(sum(counts, collections.Counter()))
+            told[name] = statistics.mean(asked), p99_of_all(sum(counts, collections.Counter()))
             print(
-                f"{name:8} {what}: {told[name][0]:.1f} requests to the store per 1,000 (median of {len(asked)}), p99 of all"
+                f"{name:8} {what}: {told[name][0]:.1f} requests to the store per 1,000 ({len(asked)} turns), p99 of all"
                 f" {told[name][1]:.2f} ms (median of theirs {statistics.median(p99s):.2f}, {min(p99s):.2f} to {max(p99s):.2f})"
             )
         ours = told.pop("salver")
@@ -400,5 +341,4 @@ install()
 os.sched_setaffinity(0, {1})
 with tempfile.TemporaryDirectory(prefix="zipf-", ignore_cleanup_errors=True) as path:
     os.chmod(path, 0o755)
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(ExactSelector())) as runner:
-        sys.exit(runner.run(main(pathlib.Path(path))))
+    sys.exit(asyncio.run(main(pathlib.Path(path))))

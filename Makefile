@@ -120,6 +120,7 @@ ui-screenshot: ui-deps build ## Measure with the page, and make docs/ui.png of i
 
 format: ## Formatting, as an error
 	$(CARGO) fmt --all --check
+	rustfmt --check --edition 2024 scripts/object_store/zipf_store.rs
 
 lint: format ## Formatting and lints, as errors
 	$(CARGO) clippy --locked --workspace --all-targets --features salver/object-store -- -D warnings

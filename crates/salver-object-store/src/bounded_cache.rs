@@ -1,13 +1,14 @@
 //! Values by key within a budget of bytes: those that were not used for longest go first.
+//!
+//! They are in trees: a hash table that has no room left moves all that it has at once, and whoever puts one more in waits for that.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 
 /// Values within a budget, the least recently used of which go.
 #[derive(Debug)]
 pub(crate) struct BoundedCache<K, V> {
-    values: HashMap<K, Slot<V>>,
+    values: BTreeMap<K, Slot<V>>,
     /// The keys by their last use. Invariant: those of `values`, each at its `used`.
     order: BTreeMap<u64, K>,
     /// The number of uses so far.
@@ -24,11 +25,11 @@ struct Slot<V> {
     used: u64,
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
+impl<K: Ord + Clone, V: Clone> BoundedCache<K, V> {
     /// An empty cache for values of at most so many bytes together.
     pub(crate) fn new(budget: usize) -> Self {
         BoundedCache {
-            values: HashMap::new(),
+            values: BTreeMap::new(),
             order: BTreeMap::new(),
             uses: 0,
             weight: 0,
@@ -37,7 +38,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     }
 
     /// The value of a key, which is used by this.
-    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    pub(crate) fn get<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
@@ -45,7 +46,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     }
 
     /// The same, to be changed.
-    pub(crate) fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub(crate) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -59,7 +60,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     }
 
     /// The value of a key, to be changed, which is not used by this.
-    pub(crate) fn peek_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub(crate) fn peek_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -67,7 +68,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     }
 
     /// True if there is a value of this key.
-    pub(crate) fn contains<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    pub(crate) fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {
@@ -110,7 +111,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
     }
 
     /// Lets go of a key's value.
-    pub(crate) fn forget<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    pub(crate) fn forget<Q: Ord + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
     {
@@ -126,8 +127,7 @@ mod tests {
     use super::*;
 
     fn keys(cache: &BoundedCache<u32, ()>) -> Vec<u32> {
-        let mut keys: Vec<u32> = cache.values.keys().copied().collect();
-        keys.sort_unstable();
+        let keys: Vec<u32> = cache.values.keys().copied().collect();
         let mut order: Vec<u32> = cache.order.values().copied().collect();
         order.sort_unstable();
         assert_eq!(keys, order, "each key stands in the order once");

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 const OVERHEAD: usize = 128;
 
 /// The key of a slice: the version of its object, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct SliceKey {
     object: u64,
     number: u64,

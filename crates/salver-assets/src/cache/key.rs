@@ -9,7 +9,7 @@ use papaya::Equivalent;
 /// The key of an entry: the number of its site, and its path there. It dereferences to the path.
 ///
 /// All sites share one cache; by the number none finds an entry of another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CacheKey {
     site: u32,
     path: Arc<[u8]>,

@@ -9,10 +9,8 @@
 //! What has no file - paths at which nothing is, above all - is in a queue of its own with a share of the budget: there
 //! is no end of such paths, and each costs as much as a small file.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::BuildHasher;
-
-use slab::Slab;
 
 use crate::cache::key::CacheKey;
 
@@ -40,37 +38,39 @@ enum Queue {
     Fileless,
 }
 
-/// A key in its queue. The neighbours are numbers of nodes.
-#[derive(Debug)]
-struct Node {
-    key: CacheKey,
-    weight: usize,
+/// The place of a key, and its weight.
+#[derive(Clone, Copy, Debug)]
+struct Place {
     queue: Queue,
-    before: Option<usize>,
-    behind: Option<usize>,
+    position: u64,
+    weight: usize,
 }
 
-/// The ends of a queue, and the weight of all that is in it.
+/// The keys of a queue by their positions, the oldest first, and the weight of all.
 #[derive(Debug, Default)]
-struct Ends {
-    oldest: Option<usize>,
-    newest: Option<usize>,
+struct Line {
+    keys: BTreeMap<u64, CacheKey>,
     weight: usize,
 }
 
 /// The queues of keys and their weights. The entries are elsewhere.
+///
+/// What grows with the number of keys is in trees: a hash table that has no room left moves all that it has at once, for which
+/// all who insert would wait.
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     budget: usize,
-    numbers: HashMap<CacheKey, usize, foldhash::fast::RandomState>,
-    /// Invariant: one for each key in `numbers`, linked into its queue, and none besides: a key that is
-    /// removed leaves nothing behind, however often keys come and go.
-    nodes: Slab<Node>,
-    small: Ends,
-    main: Ends,
-    fileless: Ends,
+    /// Invariant: each key stands in its queue, at its position, and none besides: a key that is removed leaves nothing
+    /// behind, however often keys come and go.
+    places: BTreeMap<CacheKey, Place>,
+    small: Line,
+    main: Line,
+    fileless: Line,
+    /// The number of positions that were given so far.
+    positions: u64,
     ghosts: VecDeque<u64>,
-    ghost_set: HashSet<u64, foldhash::fast::RandomState>,
+    ghost_set: BTreeSet<u64>,
+    hasher: foldhash::fast::RandomState,
 }
 
 /// The counters of uses, which stand with the entries.
@@ -100,7 +100,7 @@ impl Policy {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.numbers.len()
+        self.places.len()
     }
 
     /// Adds a key or changes its weight; returns the keys that have to leave, which may hold `key`. `is_fileless` says
@@ -112,45 +112,23 @@ impl Policy {
         is_fileless: bool,
         entries: &impl UseCounts,
     ) -> Vec<CacheKey> {
-        let known = self.numbers.get(key).copied();
-        let known = known.and_then(|number| Some((number, self.nodes.get(number)?.queue)));
+        let known = self.places.get(key).copied();
         let queue = match known {
             _ if is_fileless => Queue::Fileless,
-            Some((_, queue @ (Queue::Small | Queue::Main))) => queue,
-            Some((_, Queue::Fileless)) => Queue::Small,
+            Some(place) if place.queue != Queue::Fileless => place.queue,
+            Some(_) => Queue::Small,
             None => match self.ghost_set.remove(&self.hash(key)) {
                 true => Queue::Main,
                 false => Queue::Small,
             },
         };
         match known {
-            Some((number, _)) => {
-                let is_elsewhere = known.is_some_and(|(_, before)| before != queue);
-                if is_elsewhere {
-                    self.unlink(number);
-                }
-                let before = self
-                    .nodes
-                    .get_mut(number)
-                    .map_or(0, |node| std::mem::replace(&mut node.weight, weight));
-                if is_elsewhere {
-                    self.push(number, queue);
-                } else {
-                    let total = &mut self.ends(queue).weight;
-                    *total = total.saturating_sub(before).saturating_add(weight);
-                }
+            Some(place) if place.queue == queue => {
+                let total = &mut self.line(queue).weight;
+                *total = total.saturating_sub(place.weight).saturating_add(weight);
+                self.places.insert(key.clone(), Place { weight, ..place });
             }
-            None => {
-                let number = self.nodes.insert(Node {
-                    key: key.clone(),
-                    weight,
-                    queue,
-                    before: None,
-                    behind: None,
-                });
-                self.numbers.insert(key.clone(), number);
-                self.push(number, queue);
-            }
+            _ => self.put_at_end(key.clone(), weight, queue),
         }
         self.evict_beyond_budget(entries)
     }
@@ -164,9 +142,7 @@ impl Policy {
     fn evict_beyond_budget(&mut self, entries: &impl UseCounts) -> Vec<CacheKey> {
         let mut leaving = Vec::new();
         // One may stay, whatever its weight: the page of errors is long perhaps.
-        while self.fileless.weight > self.budget / FILELESS_SHARE
-            && self.fileless.oldest != self.fileless.newest
-        {
+        while self.fileless.weight > self.budget / FILELESS_SHARE && self.fileless.keys.len() > 1 {
             leaving.extend(self.evict_unused(Queue::Fileless, entries));
         }
         while self.weight() > self.budget {
@@ -185,15 +161,14 @@ impl Policy {
 
     /// Forgets a key.
     pub(crate) fn remove(&mut self, key: &CacheKey) {
-        if let Some(number) = self.numbers.remove(key) {
-            self.unlink(number);
-            self.nodes.try_remove(number);
+        if let Some(place) = self.places.remove(key) {
+            self.leave(place);
         }
     }
 
     fn evict(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         let small_has_too_much = self.small.weight > self.budget / SMALL_SHARE;
-        if (small_has_too_much || self.main.oldest.is_none())
+        if (small_has_too_much || self.main.keys.is_empty())
             && let Some(key) = self.evict_small(entries)
         {
             return Some(key);
@@ -207,15 +182,14 @@ impl Policy {
     /// the queue is empty, or had too many of those.
     fn evict_small(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         for _ in 0..=SECOND_CHANCES {
-            let (number, key) = self.oldest(Queue::Small)?;
+            let key = self.oldest(Queue::Small)?;
             if entries.uses(&key) == 0 {
                 self.remember(&key);
                 self.remove(&key);
                 return Some(key);
             }
             entries.set_uses(&key, 0);
-            self.unlink(number);
-            self.push(number, Queue::Main);
+            self.move_to_end(key, Queue::Main);
         }
         None
     }
@@ -224,26 +198,25 @@ impl Policy {
     /// `None` if the queue is empty.
     fn evict_unused(&mut self, queue: Queue, entries: &impl UseCounts) -> Option<CacheKey> {
         for _ in 0..SECOND_CHANCES {
-            let (number, key) = self.oldest(queue)?;
+            let key = self.oldest(queue)?;
             let uses = entries.uses(&key);
             if uses == 0 {
                 break;
             }
             entries.set_uses(&key, uses - 1);
-            self.unlink(number);
-            self.push(number, queue);
+            self.move_to_end(key, queue);
         }
-        let (_, key) = self.oldest(queue)?;
+        let key = self.oldest(queue)?;
         self.remove(&key);
         Some(key)
     }
 
-    fn oldest(&mut self, queue: Queue) -> Option<(usize, CacheKey)> {
-        let number = self.ends(queue).oldest?;
-        Some((number, self.nodes.get(number)?.key.clone()))
+    fn oldest(&mut self, queue: Queue) -> Option<CacheKey> {
+        let (_, key) = self.line(queue).keys.first_key_value()?;
+        Some(key.clone())
     }
 
-    fn ends(&mut self, queue: Queue) -> &mut Ends {
+    fn line(&mut self, queue: Queue) -> &mut Line {
         match queue {
             Queue::Small => &mut self.small,
             Queue::Main => &mut self.main,
@@ -251,39 +224,34 @@ impl Policy {
         }
     }
 
-    /// Puts a node that is in no queue at the end of this one.
-    fn push(&mut self, number: usize, queue: Queue) {
-        let ends = self.ends(queue);
-        let before = ends.newest.replace(number);
-        ends.oldest.get_or_insert(number);
-        if let Some(neighbour) = before.and_then(|before| self.nodes.get_mut(before)) {
-            neighbour.behind = Some(number);
+    /// Puts a key at the end of a queue, from wherever it is.
+    fn put_at_end(&mut self, key: CacheKey, weight: usize, queue: Queue) {
+        self.positions += 1;
+        let position = self.positions;
+        let place = Place {
+            queue,
+            position,
+            weight,
+        };
+        if let Some(before) = self.places.insert(key.clone(), place) {
+            self.leave(before);
         }
-        if let Some(node) = self.nodes.get_mut(number) {
-            node.queue = queue;
-            node.before = before;
-            node.behind = None;
-            let weight = node.weight;
-            self.ends(queue).weight += weight;
+        let line = self.line(queue);
+        line.keys.insert(position, key);
+        line.weight = line.weight.saturating_add(weight);
+    }
+
+    fn move_to_end(&mut self, key: CacheKey, queue: Queue) {
+        if let Some(Place { weight, .. }) = self.places.get(&key).copied() {
+            self.put_at_end(key, weight, queue);
         }
     }
 
-    /// Takes a node out of its queue.
-    fn unlink(&mut self, number: usize) {
-        let Some(node) = self.nodes.get(number) else {
-            return;
-        };
-        let (queue, weight, before, behind) = (node.queue, node.weight, node.before, node.behind);
-        match before.and_then(|before| self.nodes.get_mut(before)) {
-            Some(neighbour) => neighbour.behind = behind,
-            None => self.ends(queue).oldest = behind,
-        }
-        match behind.and_then(|behind| self.nodes.get_mut(behind)) {
-            Some(neighbour) => neighbour.before = before,
-            None => self.ends(queue).newest = before,
-        }
-        let total = &mut self.ends(queue).weight;
-        *total = total.saturating_sub(weight);
+    /// Takes the key at a place out of its queue.
+    fn leave(&mut self, place: Place) {
+        let line = self.line(place.queue);
+        line.keys.remove(&place.position);
+        line.weight = line.weight.saturating_sub(place.weight);
     }
 
     fn remember(&mut self, key: &CacheKey) {
@@ -299,7 +267,7 @@ impl Policy {
     }
 
     fn hash(&self, key: &CacheKey) -> u64 {
-        self.numbers.hasher().hash_one(key)
+        self.hasher.hash_one(key)
     }
 }
 

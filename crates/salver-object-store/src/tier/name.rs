@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 
 /// The name of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name(u128);
 
 impl From<&Name> for Name {

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 /// The uses by key, and the number of times that they were asked for.
 #[derive(Default)]
@@ -38,7 +39,7 @@ impl Model {
     /// True if it was a hit.
     fn ask(&mut self, name: &str, weight: usize) -> bool {
         let key = CacheKey::new(0, name.as_bytes());
-        if self.policy.numbers.contains_key(&key) {
+        if self.policy.places.contains_key(&key) {
             let uses = self.uses.uses(&key);
             self.uses.set_uses(&key, MAX_USES.min(uses + 1));
             return true;
@@ -52,31 +53,22 @@ impl Model {
     fn check(&self) {
         let policy = &self.policy;
         assert!(policy.weight() <= policy.budget);
-        let total: usize = policy.nodes.iter().map(|(_, node)| node.weight).sum();
+        let total: usize = policy.places.values().map(|place| place.weight).sum();
         assert_eq!(policy.weight(), total);
         assert!(policy.ghosts.len() <= policy.len().max(MIN_GHOSTS) + 1);
-        assert_eq!(policy.nodes.len(), policy.len());
-        let linked = [
+        let lines = [
             (&policy.small, Queue::Small),
             (&policy.main, Queue::Main),
             (&policy.fileless, Queue::Fileless),
         ];
-        let linked = linked.map(|(ends, queue)| {
-            let mut newest = None;
-            let mut at = ends.oldest;
-            let mut count = 0;
-            while let Some(number) = at {
-                let node = &policy.nodes[number];
-                assert_eq!((node.before, node.queue), (newest, queue));
-                assert_eq!(policy.numbers.get(&node.key), Some(&number));
-                newest = at;
-                at = node.behind;
-                count += 1;
+        for (line, queue) in lines {
+            for (position, key) in &line.keys {
+                let place = &policy.places[key];
+                assert_eq!((place.queue, place.position), (queue, *position));
             }
-            assert_eq!(ends.newest, newest);
-            count
-        });
-        assert_eq!(linked.iter().sum::<usize>(), policy.len());
+        }
+        let in_lines: usize = lines.iter().map(|(line, _)| line.keys.len()).sum();
+        assert_eq!(in_lines, policy.len());
     }
 }
 
@@ -107,8 +99,7 @@ fn a_key_that_comes_back_is_kept() {
     });
     assert!(!model.ask("again", 1));
     let key = CacheKey::new(0, b"again");
-    let number = model.policy.numbers[&key];
-    assert_eq!(model.policy.nodes[number].queue, Queue::Main);
+    assert_eq!(model.policy.places[&key].queue, Queue::Main);
 }
 
 #[test]
@@ -130,7 +121,7 @@ fn clearing_leaves_nothing_that_could_pile_up() {
         (0..50).for_each(|number| {
             model.ask(&number.to_string(), 1);
         });
-        assert_eq!(model.policy.nodes.len(), 50);
+        assert_eq!(model.policy.len(), 50);
         model.policy.clear();
         assert_eq!((model.policy.weight(), model.policy.len()), (0, 0));
         model.check();
@@ -166,8 +157,6 @@ fn keys_that_come_and_go_leave_nothing_behind() {
     }
     model.check();
     assert_eq!(model.policy.len(), 10);
-    assert_eq!(model.policy.nodes.len(), 10);
-    assert!(model.policy.nodes.capacity() <= 1024);
 }
 
 /// The cost of an insert where everything is in use: as many keys looked at, however many there are.
@@ -238,7 +227,7 @@ fn paths_without_a_file_share_a_sixteenth_and_push_no_file_out() {
         model.uses.set_uses(&asked, MAX_USES);
         insert(&mut model, number, true);
     }
-    assert!(model.policy.numbers.contains_key(&asked));
+    assert!(model.policy.places.contains_key(&asked));
     // A file comes, and goes again.
     insert(&mut model, 999, false);
     let (fileless, small) = (model.policy.fileless.weight, model.policy.small.weight);

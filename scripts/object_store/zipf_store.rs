@@ -7,10 +7,11 @@
 //! MILLISECONDS. The first line that it prints is its port. For each line that it reads it prints what it was asked since the one
 //! before: whole objects, comparisons, lists, and all else. It ends with its input.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -18,7 +19,7 @@ const BLOCK: usize = 64;
 const RECORD: usize = BLOCK + 2 + 16;
 const PAGE: usize = 1000;
 /// The most that is written at once: the load has its turn between the pieces of a list.
-const PIECE: usize = 32 * 1024;
+const PIECE: usize = 24 * 1024;
 const COMMON: &str = "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n";
 
 struct Object {
@@ -45,6 +46,8 @@ struct Bucket {
     objects: Vec<Object>,
     /// Keys in their order, and what a list tells of each.
     listed: Vec<(String, String)>,
+    /// Pages by their queries, each made once: at S3 other answers do not wait for that.
+    pages: Mutex<HashMap<String, Arc<[u8]>>>,
     latency: Duration,
     whole: AtomicU64,
     compared: AtomicU64,
@@ -73,6 +76,7 @@ impl Bucket {
         Self {
             objects,
             listed,
+            pages: Mutex::default(),
             latency,
             whole,
             compared,
@@ -82,6 +86,17 @@ impl Bucket {
     }
 
     /// A page, as S3 answers ListObjectsV2.
+    fn page(&self, query: &str) -> Arc<[u8]> {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = pages.entry(query.to_owned()).or_insert_with(|| {
+            let (body, kind) = (self.list(query), "Content-Type: application/xml");
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {length}\r\n\r\n");
+            (head + &body).into_bytes().into()
+        });
+        Arc::clone(page)
+    }
+
     fn list(&self, query: &str) -> String {
         let said = |name: &str| {
             query
@@ -134,7 +149,7 @@ impl Bucket {
         )
     }
 
-    fn answer(&self, head: &[String]) -> Vec<u8> {
+    fn answer(&self, head: &[String]) -> Arc<[u8]> {
         let mut words = head[0].split(' ');
         let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -147,17 +162,17 @@ impl Bucket {
         };
         if query.contains("list-type=2") {
             self.lists.fetch_add(1, Ordering::Relaxed);
-            let body = self.list(query);
-            return format!("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
+            return self.page(query);
         }
         let Some(Object { content, tag }) = self.object(path) else {
             self.other.fetch_add(1, Ordering::Relaxed);
-            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec();
+            return (*b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").into();
         };
         if field("if-none-match").is_some_and(|given| given.trim_matches('"') == tag) {
             self.compared.fetch_add(1, Ordering::Relaxed);
             return format!("HTTP/1.1 304 Not Modified\r\nETag: \"{tag}\"\r\n{COMMON}\r\n")
-                .into_bytes();
+                .into_bytes()
+                .into();
         }
         self.whole.fetch_add(1, Ordering::Relaxed);
         let length = content.len();
@@ -176,6 +191,7 @@ impl Bucket {
             if method == "HEAD" { &[] } else { content },
         ]
         .concat()
+        .into()
     }
 
     fn serve(&self, mut connection: TcpStream) -> io::Result<()> {

@@ -12,7 +12,7 @@ shares a core with the store, and both go before all else there (SCHED_FIFO), as
 other core, keeps what it has for 10 s, then sends it for as long as this takes while it compares it in the background, and loads a file once
 for all who want it: that is what its configuration below says.
 
-They are measured with nothing at first, at each of these rates (600,2000), SECONDS (30) of load in each of ROUNDS (3), in which all three
+They are measured with nothing at first, at each of these rates (600), SECONDS (30) of load in each of ROUNDS (4), in which all three
 begin anew; then, once each object was asked for, 900 a second, at each rate of HITS-A-SECOND (1000,2000,4000; 0: not; vegeta keeps up with
 no more than some 5,000 on one core). They take turns of 2 seconds: all have their share of what else the machine does, and none is left
 alone for longer than what it has stays fresh. Before that each has some of that load, which is not counted: what store, load and machine do
@@ -39,8 +39,8 @@ import time
 
 PROGRAM = os.path.realpath(sys.argv[1])
 GIVEN = dict(enumerate(sys.argv))
-SECONDS, ROUNDS = int(GIVEN.get(2, 30)), int(GIVEN.get(4, 3))
-RATES, HITS = ([int(rate) for rate in rates.split(",") if rate != "0"] for rates in (GIVEN.get(3, "600,2000"), GIVEN.get(5, "1000,2000,4000")))
+SECONDS, ROUNDS = int(GIVEN.get(2, 30)), int(GIVEN.get(4, 4))
+RATES, HITS = ([int(rate) for rate in rates.split(",") if rate != "0"] for rates in (GIVEN.get(3, "600"), GIVEN.get(5, "1000,2000,4000")))
 VEGETA = os.environ.get("VEGETA") or os.path.join(tempfile.gettempdir(), "salver-vegeta", "vegeta")
 CACHES = ["salver", "nginx", "varnish"]
 OBJECTS, EXPONENT, FRESH = 100_000, 1.0, 10

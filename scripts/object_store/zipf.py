@@ -4,19 +4,19 @@ store, what that costs, and how long clients wait.
 
   zipf.py PROGRAM [SECONDS [REQUESTS-A-SECOND,... [ROUNDS [HITS-A-SECOND,...]]]]
 
-The store (zipf_store.rs) has a bucket as S3 has it, which anybody may read: objects of 1 to 20 KB with ETags, If-None-Match answered by 304,
-and lists of 1,000 in the order of their keys. It takes 20 ms for each answer. Every request to it counts as one, lists included; their price
-is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is vegeta's (or that of VEGETA; Go builds it if it
-is not there): requests are due at fixed times, whatever became of those before, over at most 64 connections, from one list for all three. It
-shares a core with the store, and both go before all else there (SCHED_FIFO), as if they were other machines. Each cache has a disk and the
-other core, keeps what it has for 10 s, then sends it for as long as this takes while it compares it in the background, and loads a file once
-for all who want it: that is what its configuration below says.
+The store (zipf_store.rs) has a bucket as S3 has it, which anybody may read: objects of 1 to 20 KB with ETags, If-None-Match answered by
+304, and lists of 1,000 in the order of their keys. It takes 20 ms for each answer. Every request to it counts as one, lists included; their
+price is also printed in that of one GET, of which a list costs as much as 12.5 at S3. The load is vegeta's (or that of VEGETA; Go builds it
+if it is not there): requests are due at fixed times, whatever became of those before, over at most 64 connections, from one list for all
+three. It shares a core with the store, and goes before it (SCHED_FIFO), as if that were another machine. Each cache has a disk and the
+other core, keeps what it has for 10 s, then sends it for as long as this takes while it compares it in the background, and loads a file
+once for all who want it: that is what its configuration below says.
 
-They are measured with nothing at first, at each of these rates (600), SECONDS (30) of load in each of ROUNDS (4), in which all three
-begin anew; then, once each object was asked for, 900 a second, at each rate of HITS-A-SECOND (1000,2000,4000; 0: not; vegeta keeps up with
-no more than some 5,000 on one core). They take turns of 2 seconds: all have their share of what else the machine does, and none is left
-alone for longer than what it has stays fresh. Before that each has some of that load, which is not counted: what store, load and machine do
-once, whoever came first would pay for. Compared are all requests to the store, and the 99th percentile of all answers together. Root, and
+They are measured with nothing at first, at each of these rates (600), SECONDS (28) of load in each of ROUNDS (6), in which all three begin
+anew; then, once each object was asked for, 900 a second, at each rate of HITS-A-SECOND (1000,2000,4000; 0: not; vegeta keeps up with no
+more than some 5,000 on one core). They take turns of 4 seconds: all have their share of what else the machine does, and none is left alone
+for longer than what it has stays fresh. Before that each has some of that load, which is not counted: what store, load and machine do once,
+whoever came first would pay for. Compared are all requests to the store, and the 99th percentile of all answers together. Root, and
 Debian's nginx and varnish, which are installed if they are not there."""
 
 import asyncio
@@ -39,7 +39,7 @@ import time
 
 PROGRAM = os.path.realpath(sys.argv[1])
 GIVEN = dict(enumerate(sys.argv))
-SECONDS, ROUNDS = int(GIVEN.get(2, 30)), int(GIVEN.get(4, 4))
+SECONDS, ROUNDS = int(GIVEN.get(2, 28)), int(GIVEN.get(4, 6))
 RATES, HITS = ([int(rate) for rate in rates.split(",") if rate != "0"] for rates in (GIVEN.get(3, "600"), GIVEN.get(5, "1000,2000,4000")))
 VEGETA = os.environ.get("VEGETA") or os.path.join(tempfile.gettempdir(), "salver-vegeta", "vegeta")
 CACHES = ["salver", "nginx", "varnish"]
@@ -49,10 +49,8 @@ FILLED_AT = 900
 # Seconds of the load that is not counted.
 WARM_UP = 10
 # The seconds of a turn, and the turns of a load of hits; the first ones are not counted, in which it becomes what it is in the long run.
-TURN, TURNS, NOT_COUNTED = 2, 20, 4
+TURN, TURNS, NOT_COUNTED = 4, 12, 2
 LIST_PRICE = 12.5
-# Before all else that is on its core.
-FIRST = ["chrt", "--fifo", "1"]
 CONNECTIONS = 64
 # Nanoseconds that latencies are counted between, so that those of several loads can be added up: 50 us to 100 s, 0.3 % apart.
 BUCKETS = [round(50_000 * 1.003**step) for step in range(4845)]
@@ -96,7 +94,7 @@ def content(number):
 
 
 class Store:
-    """The store: zipf_store.rs, compiled. It has its turn at the core whenever the load has: neither is what is measured."""
+    """The store: zipf_store.rs, compiled, for it shares a core with the load."""
 
     def __init__(self, folder):
         table, program = folder / "objects", folder / "zipf-store"
@@ -106,8 +104,7 @@ class Store:
                 file.write(block + times.to_bytes(2, "little") + hashlib.md5(content(number)).digest())
         source = pathlib.Path(__file__).with_name("zipf_store.rs")
         subprocess.run(["rustc", "--edition=2024", "-O", source, "-o", program], check=True)
-        command = [*FIRST, program, table, str(LATENCY)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program, table, str(LATENCY)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline())
 
     def asked(self):
@@ -167,7 +164,7 @@ async def load(port, order, rate):
         targets.writelines(f"GET http://127.0.0.1:{port}/o{number}.bin\n" for number in order)
         targets.flush()
         command = [
-            *FIRST, *(VEGETA, "attack", f"-targets={targets.name}", f"-output={results.name}", "-lazy", f"-rate={rate}"),
+            *("chrt", "--fifo", "1", VEGETA, "attack", f"-targets={targets.name}", f"-output={results.name}", "-lazy", f"-rate={rate}"),
             *(f"-connections={CONNECTIONS}", f"-max-connections={CONNECTIONS}", f"-duration={len(order) * 1000 // rate}ms", "-timeout=30s"),
         ]
         await (await asyncio.create_subprocess_exec(*command)).wait()

@@ -47,7 +47,7 @@ impl Timestamp {
 ///
 /// Times have the resolution of the file system: a version that is younger than that resolution
 /// cannot be told from its successor by identity alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Device.
     pub device: u64,

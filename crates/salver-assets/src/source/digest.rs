@@ -3,7 +3,7 @@
 //! Entity tags are made of it, and a precompressed sibling is trusted because of it. A
 //! [`View`](crate::View) that [knows](crate::View::known) it beforehand spares the engine reading.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::{self, Read};
 
 use salver_os::Identity;
@@ -19,11 +19,11 @@ pub const DECODED: &[ContentCoding] = decoders::DECODED;
 /// A digest of content: XXH3, 128 bits, without a seed, so that replicas of one tree agree.
 pub type Digest = u128;
 
-/// The most files of a generation.
-const MOST: usize = 28 * 1024;
+/// The most places of a generation, a power of two; a table fills seven eighths of them.
+const PLACES: usize = 32 * 1024;
 
-/// The bytes that a file takes: key and value in a tree, half of whose places may be empty.
-const PLACE: usize = 2 * std::mem::size_of::<((Identity, ContentCoding), Hashed)>();
+/// The bytes of one place: key, value and the table's own byte.
+const PLACE: usize = std::mem::size_of::<((Identity, ContentCoding), Hashed)>() + 1;
 
 /// The share of the cache's budget that digests may take.
 const SHARE: usize = 8;
@@ -90,12 +90,11 @@ impl Hashed {
 #[derive(Debug)]
 pub(crate) struct Digests {
     generations: Lock<Generations>,
-    /// The most files of a generation.
-    most: usize,
+    /// The number of places of a generation.
+    places: usize,
 }
 
-/// A tree: a hash table that has no room left moves all that it has at once, for which loops would wait.
-type Table = BTreeMap<(Identity, ContentCoding), Hashed>;
+type Table = HashMap<(Identity, ContentCoding), Hashed, foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
 struct Generations {
@@ -106,15 +105,17 @@ struct Generations {
 impl Digests {
     /// A table for a cache with a budget of so many bytes.
     pub(crate) fn within(budget: usize) -> Self {
+        let most = (budget / SHARE / 2 / PLACE).clamp(64, PLACES);
         Digests {
             generations: Lock::new(Generations::default()),
-            most: (budget / SHARE / 2 / PLACE).clamp(64, MOST),
+            // The greatest power of two that fits.
+            places: (most + 1).next_power_of_two() / 2,
         }
     }
 
     /// The bytes that both generations take at most.
     pub(crate) fn weight(&self) -> usize {
-        2 * self.most * PLACE
+        2 * self.places * PLACE
     }
 
     /// The digests of a file that was taken for `coding`.
@@ -125,14 +126,14 @@ impl Digests {
             return Some(*known);
         }
         let known = generations.old.get(&key).copied()?;
-        generations.put(key, known, self.most);
+        generations.put(key, known, self.places);
         Some(known)
     }
 
     pub(crate) fn remember(&self, identity: &Identity, coding: ContentCoding, known: Hashed) {
         self.generations
             .hold()
-            .put((*identity, coding), known, self.most);
+            .put((*identity, coding), known, self.places);
     }
 
     /// Forgets the digests of this version, which may be wrong.
@@ -150,8 +151,8 @@ impl Digests {
 }
 
 impl Generations {
-    fn put(&mut self, key: (Identity, ContentCoding), known: Hashed, most: usize) {
-        if self.young.len() >= most {
+    fn put(&mut self, key: (Identity, ContentCoding), known: Hashed, places: usize) {
+        if self.young.len() >= places / 8 * 7 {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, known);
@@ -415,13 +416,15 @@ pub(crate) mod tests {
         };
         let one = Hashed::plain(1);
         digests.remember(&identity(0), ContentCoding::Identity, one);
-        for inode in 1..u64::try_from(3 * digests.most).unwrap() {
+        for inode in 1..u64::try_from(3 * digests.places).unwrap() {
             digests.remember(&identity(inode), ContentCoding::Identity, one);
             if inode % 1000 == 0 {
                 assert!(digests.get(&identity(0), ContentCoding::Identity).is_some());
             }
         }
         let generations = digests.generations.hold();
-        assert!(generations.young.len() <= digests.most && generations.old.len() <= digests.most);
+        assert!(
+            generations.young.len() <= digests.places && generations.old.len() <= digests.places
+        );
     }
 }

@@ -22,6 +22,7 @@ Debian's nginx and varnish, which are installed if they are not there."""
 import asyncio
 import bisect
 import collections
+import functools
 import hashlib
 import itertools
 import json
@@ -81,6 +82,7 @@ sub vcl_backend_response {{ set beresp.ttl = {fresh}s; set beresp.grace = 1d; se
 """
 
 
+@functools.cache
 def parts(number):
     """The bytes that an object has after its number, which it begins with so that one is not taken for another, and how often."""
     chance = random.Random(number)
@@ -310,6 +312,7 @@ async def main(folder):
             await measure(f"with nothing at first, {rate}/s", order, rate)
         for cache in running if HITS else []:
             said, wrong = await load(cache.port, everything, FILLED_AT)
+            wrong += await count_wrong(cache.port, everything)
             assert not wrong, (cache.name, wrong, said["status_codes"], said["errors"][:5])
         for rate, order in warm.items():
             await measure(f"once all was asked for, {rate}/s", order, rate, NOT_COUNTED)

@@ -47,7 +47,7 @@ struct Bucket {
     /// Keys in their order, and what a list tells of each.
     listed: Vec<(String, String)>,
     /// Pages by their queries, each made once: at S3 other answers do not wait for that.
-    pages: Mutex<HashMap<String, Arc<[u8]>>>,
+    pages: Mutex<HashMap<String, Arc<Vec<u8>>>>,
     latency: Duration,
     whole: AtomicU64,
     compared: AtomicU64,
@@ -86,13 +86,13 @@ impl Bucket {
     }
 
     /// A page, as S3 answers ListObjectsV2.
-    fn page(&self, query: &str) -> Arc<[u8]> {
+    fn page(&self, query: &str) -> Arc<Vec<u8>> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let page = pages.entry(query.to_owned()).or_insert_with(|| {
             let (body, kind) = (self.list(query), "Content-Type: application/xml");
             let length = body.len();
             let head = format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {length}\r\n\r\n");
-            (head + &body).into_bytes().into()
+            Arc::new((head + &body).into_bytes())
         });
         Arc::clone(page)
     }
@@ -125,12 +125,8 @@ impl Bucket {
             }
             _ => String::new(),
         };
-        let (count, told) = (
-            page.len(),
-            page.iter()
-                .map(|(_, told)| told.as_str())
-                .collect::<String>(),
-        );
+        let count = page.len();
+        let told: String = page.iter().map(|(_, told)| told.as_str()).collect();
         let is_more = !token.is_empty();
         format!(
             "<?xml version='1.0'?><ListBucketResult><Name>bucket</Name><KeyCount>{count}</KeyCount><IsTruncated>{is_more}\
@@ -149,16 +145,14 @@ impl Bucket {
         )
     }
 
-    fn answer(&self, head: &[String]) -> Arc<[u8]> {
+    fn answer(&self, head: &[String]) -> Arc<Vec<u8>> {
         let mut words = head[0].split(' ');
         let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let field = |name: &str| {
             let lines = head[1..].iter().filter_map(|line| line.split_once(':'));
-            lines
-                .filter(|(called, _)| called.eq_ignore_ascii_case(name))
-                .map(|(_, value)| value.trim())
-                .next()
+            let mut named = lines.filter(|(called, _)| called.eq_ignore_ascii_case(name));
+            named.next().map(|(_, value)| value.trim())
         };
         if query.contains("list-type=2") {
             self.lists.fetch_add(1, Ordering::Relaxed);
@@ -166,13 +160,12 @@ impl Bucket {
         }
         let Some(Object { content, tag }) = self.object(path) else {
             self.other.fetch_add(1, Ordering::Relaxed);
-            return (*b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").into();
+            return Arc::new(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec());
         };
         if field("if-none-match").is_some_and(|given| given.trim_matches('"') == tag) {
             self.compared.fetch_add(1, Ordering::Relaxed);
-            return format!("HTTP/1.1 304 Not Modified\r\nETag: \"{tag}\"\r\n{COMMON}\r\n")
-                .into_bytes()
-                .into();
+            let head = format!("HTTP/1.1 304 Not Modified\r\nETag: \"{tag}\"\r\n{COMMON}\r\n");
+            return Arc::new(head.into_bytes());
         }
         self.whole.fetch_add(1, Ordering::Relaxed);
         let length = content.len();
@@ -186,12 +179,8 @@ impl Bucket {
         let head = format!(
             "HTTP/1.1 {status}\r\nETag: \"{tag}\"\r\n{COMMON}Content-Length: {length}\r\n\r\n"
         );
-        [
-            head.as_bytes(),
-            if method == "HEAD" { &[] } else { content },
-        ]
-        .concat()
-        .into()
+        let body: &[u8] = if method == "HEAD" { &[] } else { content };
+        Arc::new([head.as_bytes(), body].concat())
     }
 
     fn serve(&self, mut connection: TcpStream) -> io::Result<()> {
